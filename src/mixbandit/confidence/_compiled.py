@@ -1,0 +1,138 @@
+"""The solver of `dual`, compiled by numba, a row at a time; notation and formulas are explained there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+
+from mixbandit.confidence.dual import BALL, ELLIPSOID, INTERIOR, MAX_STEPS, ROUND_UP
+
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+def _jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    """Compile, and keep the result on disk where there is a place to keep it."""
+    try:
+        return numba.njit(cache=True, **options)(function)  # type: ignore[no-any-return]
+    except RuntimeError:  # no writable cache directory
+        return numba.njit(**options)(function)  # type: ignore[no-any-return]
+
+
+def _sums(s, centre, z, p, null, alpha):  # type: ignore[no-untyped-def]
+    """Every sum over the spectrum that H and H' need."""
+    shrunk = w = uu = uuu = uku = uuku = tu = ttu = tt = ttt = 0.0
+    for i in range(len(s)):
+        v = 1.0 / (s[i] + alpha)
+        c, u = centre[i] * v, p[i] * v
+        shrunk += z[i] * z[i] * v
+        w += p[i] * u
+        uu += u * u
+        uuu += u * u * v
+        uku += s[i] * u * u
+        uuku += s[i] * u * u * v
+        tu += c * u
+        ttu += c * u * v
+        tt += c * c
+        ttt += c * c * v
+    n = null / alpha
+    return alpha * shrunk, w + null * n, uu + n * n, uuu + n * n / alpha, uku, uuku, tu, ttu, tt, ttt
+
+
+def _slope(s, centre, z, excess, p, null, alpha):  # type: ignore[no-untyped-def]
+    """H and H', as `_InteriorRoot._slope`."""
+    shrunk, w, uu, uuu, uku, uuku, tu, ttu, tt, ttt = _sums(s, centre, z, p, null, alpha)
+    e = excess - shrunk + ROUND_UP * (excess + shrunk)
+    rho = max(e + (1.0 + ROUND_UP) * alpha, _TINY)
+    kappa = math.sqrt(rho / w)
+    kappa_slope = 0.5 * kappa * ((1.0 - tt) / rho + uu / w)
+    inner = (uku - e * uu) / w
+    h = inner - tt - 2.0 * kappa * tu
+    h_slope = (tt * uu - 2.0 * uuku + 2.0 * e * uuu + inner * uu) / w
+    return h, h_slope + 2.0 * ttt - 2.0 * kappa_slope * tu + 4.0 * kappa * ttu
+
+
+def _root(s, centre, z, excess, p, null, x, lower, upper, tolerance):  # type: ignore[no-untyped-def]
+    """The multiplier, as `_InteriorRoot.solve`."""
+    x = min(max(x, lower), upper)
+    for _ in range(MAX_STEPS):
+        alpha = math.exp(x)
+        h, h_slope = _slope(s, centre, z, excess, p, null, alpha)
+        if h < 0.0:
+            lower = x
+        else:
+            upper = x
+        slope = 2.0 * h + alpha * h_slope if alpha > 1.0 else alpha * h_slope / (1.0 - h)
+        new = 0.5 * (lower + upper)
+        if slope != 0.0 and h / slope < 1.0:
+            proposal = x + math.log1p(-h / slope)
+            if lower <= proposal <= upper:
+                new = proposal
+        moved, x = abs(new - x), new
+        if moved <= tolerance:
+            break
+    return math.exp(x)
+
+
+def _ball_gap(root_s, z, p):  # type: ignore[no-untyped-def]
+    gap = length = 0.0
+    for i in range(len(p)):
+        gap += (root_s[i] * p[i] - z[i]) ** 2
+        length += p[i] * p[i]
+    return gap, length
+
+
+def _solve_rows(  # type: ignore[no-untyped-def]
+    s, root_s, z, excess, p, null, start, lower, upper, tolerance, value, alpha, case, inside, along_null
+):
+    """Fill value, alpha, case, along_null and, unless it is empty, inside: as `_solve_vectorised`."""
+    rank = len(s)
+    centre = root_s * z
+    least_squares = z / root_s
+    for n in range(len(p)):
+        row = p[n]
+        gap, length = _ball_gap(root_s, z, row)
+        if gap <= excess or (length == 0.0 and null[n] == 0.0):
+            value[n], alpha[n], case[n], along_null[n] = 1.0, math.inf, BALL, 1.0
+            if len(inside):
+                inside[n] = row
+            continue
+        if null[n] == 0.0:
+            w = at = norm2 = 0.0
+            for i in range(rank):
+                w += row[i] * row[i] / s[i]
+                at += row[i] * least_squares[i]
+            kappa = math.sqrt(excess / w)
+            for i in range(rank):
+                norm2 += (least_squares[i] + kappa * row[i] / s[i]) ** 2
+            if norm2 <= 1.0:
+                value[n], alpha[n], case[n], along_null[n] = at + math.sqrt(excess * w), 0.0, ELLIPSOID, 0.0
+                if len(inside):
+                    inside[n] = least_squares + kappa * (row / s)
+                continue
+        a = _root(s, centre, z, excess, row, null[n], start, lower, upper, tolerance)
+        shrunk = w = at = 0.0
+        for i in range(rank):
+            v = 1.0 / (s[i] + a)
+            shrunk += z[i] * z[i] * v
+            w += row[i] * row[i] * v
+            at += row[i] * centre[i] * v
+        shrunk *= a
+        w += null[n] * null[n] / a
+        rho = max(excess - shrunk + a + ROUND_UP * (excess + shrunk + a), _TINY)
+        kappa = math.sqrt(rho / w)
+        value[n], alpha[n], case[n], along_null[n] = at + math.sqrt(rho * w), a, INTERIOR, kappa / a
+        if len(inside):
+            for i in range(rank):
+                inside[n, i] = (centre[i] + kappa * row[i]) / (s[i] + a)
+
+
+# Sums may be reordered, which lets them use vector instructions; the formulas built on them may not.
+_sums = _jit(_sums, fastmath={"reassoc", "contract"})
+_ball_gap = _jit(_ball_gap, fastmath={"reassoc", "contract"})
+_slope = _jit(_slope)
+_root = _jit(_root)
+solve_rows = _jit(_solve_rows)

@@ -1,0 +1,207 @@
+"""The protocol of a confidence sequence: feed it rewards, ask it for bounds at any time.
+
+A sequence implements `_maximum`, the support function of its set at feature vectors; everything else, from
+validation to lower bounds and gradients, follows from that here.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mixbandit._validation import Array, as_float_array, as_rows, as_vector, positive, probability
+from mixbandit.confidence.dual import CASES
+from mixbandit.confidence.support import Maximum
+from mixbandit.errors import DamagedState, InvalidInput
+from mixbandit.features import FeatureMap, as_feature_map, features_from_state_dict
+from mixbandit.statistics import Spectrum, Statistics
+
+STATE_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Support:
+    """Upper bounds with what attains them, a row per action."""
+
+    value: Array  # (n,) the upper bounds
+    theta: Array  # (n, d) a maximiser of φᵀθ; for a closed form, the gradient of the bound in φ
+    grad: Array  # (n, dim_in) J_φᵀθ: the gradient in the action, a subgradient where θ is not unique
+    alpha: Array  # (n,) the multiplier: inf where only the norm bound binds, 0 where it does not
+    case: np.ndarray[Any, np.dtype[np.str_]]  # (n,) "origin", "ball", "ellipsoid", "interior", "closed form"
+    inflated: bool = False  # True: the set is empty and had to be enlarged, so no guarantee remains
+
+
+class ConfidenceSequence(abc.ABC):
+    """Error bars for φ(a)ᵀθ*, from rewards r = φ(a)ᵀθ* + noise."""
+
+    guarantee: ClassVar[str]
+    """"anytime": at all times at once with probability ≥ 1−δ, whatever chose the actions. "bayesian":
+    only on average over a prior."""
+
+    def __init__(self, features: FeatureMap | int, *, sigma: float, delta: float) -> None:
+        self.features = as_feature_map(features)
+        self.sigma = positive(sigma, "sigma")
+        self.delta = probability(delta, "delta")
+        self._statistics = Statistics(self.features.dim)
+        self._spectrum_cache: Spectrum | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(dim={self.features.dim}, sigma={self.sigma:g}, "
+            f"delta={self.delta:g}, t={self.t})"
+        )
+
+    @property
+    def t(self) -> int:
+        """How many rewards have been seen."""
+        return self._statistics.count
+
+    @property
+    @abc.abstractmethod
+    def alpha0(self) -> float:
+        """The multiplier that the closed form goes best with."""
+
+    def update(self, actions: ArrayLike, rewards: ArrayLike, sigma: ArrayLike | None = None) -> Self:
+        """Learn that actions (n, dim_in) brought rewards (n,); one action may come as a vector.
+
+        `sigma` states the noise level of these rewards where it is not the sequence's: one number or one
+        per reward, known before the rewards are. On an error nothing is changed.
+        """
+        rows = as_rows(actions, self.features.dim_in, "actions")
+        values = as_vector(rewards, len(rows), "rewards")
+        weights = self._weights(sigma, len(rows))
+        phi = self.features._evaluate(rows)
+        self._before_update(rows, values, weights)
+        if sigma is not None:
+            phi, values = weights[:, None] * phi, weights * values
+        self._statistics.update(phi, values)
+        self._forget()
+        return self
+
+    def upper(self, actions: ArrayLike, alpha: float | None = None) -> Array:
+        """Upper bounds (n,) on the expected rewards; at a fixed multiplier α the closed form."""
+        return self._maximum(self.features(actions), self._checked_alpha(alpha), with_theta=False).value
+
+    def lower(self, actions: ArrayLike, alpha: float | None = None) -> Array:
+        """Lower bounds (n,) on the expected rewards: minus the upper bounds of minus the features."""
+        return -self._maximum(-self.features(actions), self._checked_alpha(alpha), with_theta=False).value
+
+    def support(self, actions: ArrayLike, alpha: float | None = None) -> Support:
+        """Upper bounds with maximisers and gradients."""
+        rows = as_rows(actions, self.features.dim_in, "actions")
+        maximum = self._maximum(self.features._evaluate(rows), self._checked_alpha(alpha), with_theta=True)
+        assert maximum.theta is not None
+        return Support(
+            value=maximum.value,
+            theta=maximum.theta,
+            grad=self.features._vjp(rows, maximum.theta),
+            alpha=maximum.alpha,
+            case=np.array(CASES)[maximum.case],
+            inflated=self._is_inflated,
+        )
+
+    @abc.abstractmethod
+    def contains(self, theta: ArrayLike, *, rtol: float = 1e-9) -> bool:
+        """Whether the set holds θ; `rtol` forgives rounding on its border."""
+
+    def copy(self) -> Self:
+        """An independent sequence in the same state; the feature map, which has none, is shared."""
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__dict__)
+        new._statistics = self._statistics.copy()
+        return new
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything needed to go on later: numbers, strings, arrays and dicts of them."""
+        return {
+            "type": type(self).__name__,
+            "version": STATE_VERSION,
+            "features": self.features.state_dict(),
+            "sigma": self.sigma,
+            "delta": self.delta,
+            "statistics": self._statistics.state_dict(),
+            **self._parameters(),
+        }
+
+    @classmethod
+    def from_state_dict(cls, state: Mapping[str, Any], features: FeatureMap | int | None = None) -> Self:
+        """The sequence that `state_dict` described; `features` again if they are a user's function."""
+        if state.get("type") != cls.__name__:
+            raise DamagedState(f"this is the state of a {state.get('type')!r}, not of a {cls.__name__}")
+        if state.get("version") != STATE_VERSION:
+            raise DamagedState(
+                f"this state has version {state.get('version')!r}; this mixbandit reads {STATE_VERSION}"
+            )
+        try:
+            if features is None:
+                features = features_from_state_dict(state["features"])
+            new = cls._from_parameters(as_feature_map(features), state)
+            statistics = Statistics.from_state_dict(state["statistics"])
+        except KeyError as error:
+            raise DamagedState(f"the state of {cls.__name__} lacks {error}") from error
+        if statistics.dim != new.features.dim:
+            raise DamagedState(
+                f"the features have dimension {new.features.dim}, the stored data {statistics.dim}"
+            )
+        new._statistics = statistics
+        return new
+
+    @abc.abstractmethod
+    def _maximum(self, phi: Array, alpha: float | None, *, with_theta: bool) -> Maximum:
+        """The support function of the set at feature rows (n, d)."""
+
+    @abc.abstractmethod
+    def _parameters(self) -> dict[str, Any]:
+        """The settings beyond those of every sequence, for `state_dict`."""
+
+    @classmethod
+    @abc.abstractmethod
+    def _from_parameters(cls, features: FeatureMap, state: Mapping[str, Any]) -> Self: ...
+
+    def _before_update(self, actions: Array, rewards: Array, weights: Array) -> None:
+        """A hook for what must see each reward once; raising here leaves the sequence as it was."""
+
+    def _forget(self) -> None:
+        """Drop what was derived from older data."""
+        self._spectrum_cache = None
+
+    @property
+    def _is_inflated(self) -> bool:
+        return False
+
+    def _spectrum(self) -> Spectrum:
+        if self._spectrum_cache is None:
+            self._spectrum_cache = self._statistics.spectrum()
+        return self._spectrum_cache
+
+    def _checked_alpha(self, alpha: float | None) -> float | None:
+        return None if alpha is None else positive(alpha, "alpha")
+
+    def _theta(self, theta: ArrayLike) -> Array:
+        return as_vector(theta, self.features.dim, "theta")
+
+    def _weights(self, sigma: ArrayLike | None, n: int) -> Array:
+        if sigma is None:
+            return np.ones(n)
+        levels = as_float_array(sigma, "sigma")
+        if levels.shape not in ((), (n,)):
+            raise InvalidInput(f"sigma must be one number or have shape ({n},), got {levels.shape}")
+        for level in levels.flat:
+            positive(float(level), "sigma")
+        return np.broadcast_to(self.sigma / levels, (n,))
+
+
+class FixedMultiplier(ConfidenceSequence):
+    """A sequence whose set is one ellipsoid with its multiplier chosen in advance."""
+
+    def _checked_alpha(self, alpha: float | None) -> float | None:
+        if alpha is not None and positive(alpha, "alpha") != self.alpha0:
+            raise InvalidInput(
+                f"{type(self).__name__} has its multiplier fixed in advance at {self.alpha0:g}, got alpha={alpha}"
+            )
+        return alpha

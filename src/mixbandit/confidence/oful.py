@@ -1,0 +1,71 @@
+"""The confidence ellipsoid of OFUL (Abbasi-Yadkori, Pál & Szepesvári 2011), the paper's main comparison."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Self
+
+from numpy.typing import ArrayLike
+
+from mixbandit._validation import Array, positive
+from mixbandit.confidence.base import FixedMultiplier
+from mixbandit.confidence.support import Maximum, ellipsoid_distance2, ellipsoid_maximum, split
+from mixbandit.features import FeatureMap
+from mixbandit.forecasters import log_det
+
+
+class OFULSequence(FixedMultiplier):
+    """{θ : ‖θ − θ̂_α‖_V ≤ σ√(ln det(ΦᵀΦ/α + I) + 2 ln(1/δ)) + √α B}, V = ΦᵀΦ + αI.
+
+    α is fixed in advance, at σ² unless given, as the paper does.
+    """
+
+    guarantee = "anytime"
+
+    def __init__(
+        self,
+        features: FeatureMap | int,
+        *,
+        sigma: float,
+        norm_bound: float,
+        delta: float = 0.01,
+        alpha: float | None = None,
+    ) -> None:
+        super().__init__(features, sigma=sigma, delta=delta)
+        self.norm_bound = positive(norm_bound, "norm_bound")
+        self.alpha = self.sigma**2 if alpha is None else positive(alpha, "alpha")
+
+    @property
+    def alpha0(self) -> float:
+        return self.alpha
+
+    @property
+    def ellipsoid_radius(self) -> float:
+        """The bound on ‖θ* − θ̂_α‖_V."""
+        root_alpha = math.sqrt(self.alpha)
+        information = log_det(self._spectrum().singular, root_alpha) - 2.0 * math.log(self.delta)
+        return self.sigma * math.sqrt(information) + root_alpha * self.norm_bound
+
+    def contains(self, theta: ArrayLike, *, rtol: float = 1e-9) -> bool:
+        distance2 = ellipsoid_distance2(self._spectrum(), self._theta(theta), self.alpha)
+        return distance2 <= self.ellipsoid_radius**2 * (1.0 + rtol)
+
+    def _maximum(self, phi: Array, alpha: float | None, *, with_theta: bool) -> Maximum:
+        spectrum = self._spectrum()
+        return ellipsoid_maximum(
+            spectrum, split(phi, spectrum), self.alpha, self.ellipsoid_radius**2, with_theta=with_theta
+        )
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"norm_bound": self.norm_bound, "alpha": self.alpha}
+
+    @classmethod
+    def _from_parameters(cls, features: FeatureMap, state: Mapping[str, Any]) -> Self:
+        return cls(
+            features,
+            sigma=state["sigma"],
+            norm_bound=state["norm_bound"],
+            delta=state["delta"],
+            alpha=state["alpha"],
+        )

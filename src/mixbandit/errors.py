@@ -1,0 +1,25 @@
+"""What can go wrong, as types: one base class, few children."""
+
+
+class MixbanditError(Exception):
+    """Base class of every error that mixbandit raises on purpose."""
+
+
+class InvalidInput(MixbanditError, ValueError):
+    """An argument has a value, a shape or a type that cannot be used; nothing was changed."""
+
+
+class AssumptionsRefuted(MixbanditError):
+    """The confidence set is empty: at level δ the data refute σ, the norm bound or linearity."""
+
+
+class DamagedState(MixbanditError, ValueError):
+    """A saved state is incomplete, inconsistent, or written by a newer version."""
+
+
+class MissingDependency(MixbanditError, ImportError):
+    """An optional part needs a package that is not installed."""
+
+
+class AssumptionsRefutedWarning(UserWarning):
+    """Bounds come from an inflated set, because the true one is empty; they carry no guarantee."""
