@@ -13,7 +13,7 @@ from mixbandit.errors import InvalidInput
 Array = NDArray[np.float64]
 
 # Squares of larger entries overflow float64 inside a factorisation.
-LARGEST_ENTRY = 1e150
+LARGEST_ENTRY = 1e140
 
 
 def as_float_array(value: ArrayLike, name: str) -> Array:

@@ -59,17 +59,18 @@ class Statistics:
     def update(self, features: Array, rewards: Array) -> None:
         """Add rows (n, d) with rewards (n,), both checked already."""
         n = len(features)
-        if self._buffered + n <= _BUFFER_ROWS:
-            rows = self._buffer[self._buffered : self._buffered + n]
-            rows[:, :-1] = features
-            rows[:, -1] = rewards
-            self._buffered += n
-        else:
+        self.count += n
+        if self._buffered + n > _BUFFER_ROWS:
             self._factor, self._buffered = self.factor(), 0
+        if n > _BUFFER_ROWS:
             for start in range(0, n, _CHUNK_ROWS):
                 part = slice(start, start + _CHUNK_ROWS)
                 self._factor = _fold(self._factor, np.column_stack((features[part], rewards[part])))
-        self.count += n
+            return
+        rows = self._buffer[self._buffered : self._buffered + n]
+        rows[:, :-1] = features
+        rows[:, -1] = rewards
+        self._buffered += n
 
     def factor(self) -> Array:
         """The upper-triangular factor C of everything seen, (d+1, d+1); rows may be zero while t ≤ d."""

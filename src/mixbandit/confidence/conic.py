@@ -7,6 +7,9 @@ Needs the extra `conic`. `MartingaleMixture.upper` gives the same numbers a thou
 
 from __future__ import annotations
 
+import logging
+import warnings
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -14,6 +17,8 @@ from mixbandit._extras import import_extra
 from mixbandit._validation import Array
 from mixbandit.confidence.martingale import MartingaleMixture
 from mixbandit.errors import AssumptionsRefuted, MixbanditError
+
+logger = logging.getLogger(__name__)
 
 
 class ConicReference:
@@ -60,5 +65,10 @@ class ConicReference:
 
     def _status(self, direction: Array) -> str:
         self._direction.value = direction
-        self._problem.solve(solver=self._solver)
+        with warnings.catch_warnings():
+            # CVXPY warns where a solver stopped short of its own tolerance; the status says so as well.
+            warnings.filterwarnings("ignore", message="Solution may be inaccurate")
+            self._problem.solve(solver=self._solver)
+        if self._problem.status == self._cp.OPTIMAL_INACCURATE:
+            logger.info("%s stopped short of its tolerance", self._solver)
         return str(self._problem.status)

@@ -33,6 +33,8 @@ _EMPTY_TOLERANCE = 1e-11
 _TOUCHING_MARGIN = 1e-14
 # Part of a unit direction outside the range of Φᵀ that is only rounding.
 _NULL_TOLERANCE = 16.0 * _EPS
+# Below this, the part outside is the small difference of larger vectors.
+_CANCELLED = 0.1
 # Lengths beyond this or its inverse are computed with rescaling.
 _SAFE_SIZE = 1e-100
 _MAX_STEPS = 100
@@ -94,7 +96,13 @@ def split(features: Array, spectrum: Spectrum) -> Directions:
         return Directions(size, inside, None, np.zeros(len(size)))
     outside = features * inverse
     outside -= inside @ spectrum.basis.T
-    return Directions(size, inside, outside, np.sqrt(np.einsum("nd,nd->n", outside, outside)))
+    null = np.sqrt(np.einsum("nd,nd->n", outside, outside))
+    # Where most of the vector cancelled, what is left is no longer orthogonal to the range: project again.
+    again = null < _CANCELLED
+    if again.any():
+        outside[again] -= outside[again] @ spectrum.basis @ spectrum.basis.T
+        null[again] = np.sqrt(np.einsum("nd,nd->n", outside[again], outside[again]))
+    return Directions(size, inside, outside, null)
 
 
 class ResidualBall:

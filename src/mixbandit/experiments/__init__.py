@@ -1,0 +1,1 @@
+"""Experiments: one module per figure, table or measurement."""

@@ -1,0 +1,251 @@
+"""Does a sequence hold at all times at once? Simulate it and count the runs in which it ever missed θ*.
+
+A run draws θ*, plays T rounds and notes the first time at which the set does not contain θ*. Every design
+chooses among a fresh pool of actions each round, the adaptive ones by looking at the bounds:
+
+- "iid": the first of the pool;
+- "optimistic": the largest upper bound, as a UCB algorithm does;
+- "chasing": the action at which the truth is nearest to leaving its interval, with θ* known.
+
+Noise laws are σ-sub-Gaussian: "gaussian", "rademacher" (±σ), "uniform" (on ±√3σ, whose variance is σ² and
+which is strictly sub-Gaussian), "bernoulli" (the mean of m = ⌈1/4σ²⌉ coin flips with the expected reward as
+their chance of heads, σ-sub-Gaussian by Hoeffding's lemma).
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import math
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+from mixbandit._files import write_atomically
+from mixbandit._validation import Array, one_of, positive, positive_int, probability
+from mixbandit.confidence import BayesCredible, ConfidenceSequence, MartingaleMixture, OFULSequence
+from mixbandit.experiments.store import ResultStore
+from mixbandit.forecasters import Linear, Scaled
+
+NOISES = ("gaussian", "rademacher", "uniform", "bernoulli")
+DESIGNS = ("iid", "optimistic", "chasing")
+POOL = 20
+# A sequence is called broken when its misses would be this unlikely at a miss rate of δ.
+SIGNIFICANCE = 0.001
+
+Factory = Callable[[Array, float, float], ConfidenceSequence]
+"""Make a sequence from (θ*, σ, δ). Only deliberately right or wrong priors look at more than θ*'s size."""
+
+
+def _assumptions(theta: Array, sigma: float, delta: float) -> dict[str, float]:
+    # The norm bound is the tightest true one.
+    return {"sigma": sigma, "delta": delta, "norm_bound": float(np.linalg.norm(theta))}
+
+
+def _wrong_prior(theta: Array) -> Linear:
+    """The paper's misspecified prior (Fig. 4): centred at −θ*, and sure of it."""
+    return Linear(-theta, 0.1 * np.eye(len(theta)))
+
+
+SEQUENCES: dict[str, Factory] = {
+    "standard": lambda th, s, d: MartingaleMixture(len(th), **_assumptions(th, s, d)),
+    "scaled": lambda th, s, d: MartingaleMixture(len(th), **_assumptions(th, s, d), mixture=Scaled(0.1)),
+    "wrong-prior": lambda th, s, d: MartingaleMixture(len(th), **_assumptions(th, s, d), mixture=_wrong_prior(th)),
+    "oful": lambda th, s, d: OFULSequence(len(th), **_assumptions(th, s, d)),
+    "bayes": lambda th, s, d: BayesCredible(len(th), **_assumptions(th, s, d)),
+    "bayes-wrong-prior": lambda th, s, d: BayesCredible(len(th), **_assumptions(th, s, d), mixture=_wrong_prior(th)),
+}
+
+
+@dataclass(frozen=True)
+class CoverageSettings:
+    """One cell of the experiment; runs differ only in the stream of random numbers spawned for them."""
+
+    sequence: str = "standard"
+    noise: str = "gaussian"
+    design: str = "iid"
+    dim: int = 5
+    rounds: int = 200
+    delta: float = 0.05
+    sigma: float = 0.5
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        one_of(self.noise, NOISES, "noise")
+        one_of(self.design, DESIGNS, "design")
+        positive_int(self.dim, "dim")
+        positive_int(self.rounds, "rounds")
+        probability(self.delta, "delta")
+        positive(self.sigma, "sigma")
+
+    @property
+    def label(self) -> str:
+        return f"{self.sequence} / {self.noise} / {self.design}"
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What was seen, and what it says."""
+
+    settings: CoverageSettings
+    guarantee: str
+    first_misses: tuple[int, ...]  # per run, 0 where there was none
+
+    @property
+    def runs(self) -> int:
+        return len(self.first_misses)
+
+    @property
+    def misses(self) -> int:
+        return sum(time > 0 for time in self.first_misses)
+
+    @property
+    def pvalue(self) -> float:
+        """The chance of so many misses, or more, at a true miss rate of δ."""
+        from scipy.special import bdtrc
+
+        return 1.0 if self.misses == 0 else float(bdtrc(self.misses - 1, self.runs, self.settings.delta))
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Clopper–Pearson 95 % interval of the miss rate."""
+        from scipy.special import betaincinv
+
+        k, n = self.misses, self.runs
+        low = 0.0 if k == 0 else float(betaincinv(k, n - k + 1, 0.025))
+        high = 1.0 if k == n else float(betaincinv(k + 1, n - k, 0.975))
+        return low, high
+
+    @property
+    def holds(self) -> bool:
+        """Whether the misses are compatible with a miss rate of at most δ."""
+        return self.pvalue >= SIGNIFICANCE
+
+
+def write_summary(path: Path, results: Sequence[Coverage]) -> None:
+    """A CSV file with a row per cell, and the version that made it."""
+    text = io.StringIO()
+    text.write(f"# mixbandit {version('mixbandit')}\n")
+    writer = csv.writer(text, lineterminator="\n")
+    settings = [field.name for field in dataclasses.fields(CoverageSettings)]
+    writer.writerow([*settings, "guarantee", "runs", "misses", "rate_low", "rate_high", "pvalue", "holds"])
+    for r in results:
+        low, high = r.interval
+        row = [r.guarantee, r.runs, r.misses, f"{low:.5f}", f"{high:.5f}", f"{r.pvalue:.3g}", r.holds]
+        writer.writerow([*dataclasses.asdict(r.settings).values(), *row])
+    write_atomically(path, text.getvalue())
+
+
+def simulate(settings: CoverageSettings, run: int, factory: Factory) -> int:
+    """The first time at which the set misses θ*, or 0."""
+    rng = np.random.default_rng([settings.seed, run])
+    world = _World(settings, rng)
+    sequence = factory(world.theta, settings.sigma, settings.delta)
+    for t in range(1, settings.rounds + 1):
+        pool = world.pool()
+        action = pool[_choose(settings.design, sequence, pool, world.theta)]
+        sequence.update(action, world.reward(action))
+        if not sequence.contains(world.theta):
+            return t
+    return 0
+
+
+def measure(
+    settings: CoverageSettings,
+    runs: int,
+    *,
+    factory: Factory | None = None,
+    folder: Path | None = None,
+    jobs: int = 1,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Coverage:
+    """Simulate `runs` runs, going on from what `folder` holds of them already.
+
+    `factory` measures a sequence of your own; it must be picklable for more than one job. An interruption
+    keeps the finished runs in `folder` and is passed on.
+    """
+    if factory is None:
+        one_of(settings.sequence, tuple(SEQUENCES), "sequence")
+    make = SEQUENCES[settings.sequence] if factory is None else factory
+    positive_int(runs, "runs")
+    store = None if folder is None else ResultStore(folder, "coverage", settings, ("first_miss",))
+    seen = {} if store is None else {run: int(row[0]) for run, row in store.rows.items() if run < runs}
+    progress(len(seen))
+    missing = [run for run in range(runs) if run not in seen]
+    try:
+        for run, first_miss in _simulate_all(settings, missing, factory, jobs):
+            seen[run] = first_miss
+            if store is not None:
+                store.add(run, first_miss)
+            progress(len(seen))
+    finally:
+        if store is not None and missing:
+            store.flush()
+    guarantee = make(np.ones(settings.dim), settings.sigma, settings.delta).guarantee
+    return Coverage(settings, guarantee, tuple(seen[run] for run in range(runs)))
+
+
+def _simulate_all(
+    settings: CoverageSettings, runs: list[int], factory: Factory | None, jobs: int
+) -> Iterator[tuple[int, int]]:
+    if positive_int(jobs, "jobs") == 1 or len(runs) <= 1:
+        for run in runs:
+            yield run, _simulate_named(settings, run, factory)
+        return
+    with ProcessPoolExecutor(jobs) as pool:
+        futures = {pool.submit(_simulate_named, settings, run, factory): run for run in runs}
+        try:
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _simulate_named(settings: CoverageSettings, run: int, factory: Factory | None) -> int:
+    # Built-in factories are looked up here, in the worker: a lambda does not travel between processes.
+    return simulate(settings, run, SEQUENCES[settings.sequence] if factory is None else factory)
+
+
+class _World:
+    """θ*, actions and rewards."""
+
+    def __init__(self, settings: CoverageSettings, rng: np.random.Generator) -> None:
+        self._rng, self._dim, self._noise, self._sigma = rng, settings.dim, settings.noise, settings.sigma
+        if settings.noise == "bernoulli":  # expected rewards must be probabilities
+            self.theta = rng.uniform(size=settings.dim)
+        else:
+            direction = rng.normal(size=settings.dim)
+            self.theta = direction / np.linalg.norm(direction)
+
+    def pool(self) -> Array:
+        """Actions to choose from this round, (POOL, dim)."""
+        if self._noise == "bernoulli":
+            return self._rng.dirichlet(np.ones(self._dim), size=POOL)
+        return self._rng.normal(size=(POOL, self._dim)) / math.sqrt(self._dim)
+
+    def reward(self, action: Array) -> float:
+        expected = float(action @ self.theta)
+        if self._noise == "bernoulli":
+            flips = math.ceil(1.0 / (4.0 * self._sigma**2))
+            return float(self._rng.binomial(flips, min(max(expected, 0.0), 1.0))) / flips
+        if self._noise == "gaussian":
+            return expected + self._sigma * float(self._rng.normal())
+        if self._noise == "rademacher":
+            return expected + self._sigma * float(self._rng.choice((-1.0, 1.0)))
+        return expected + math.sqrt(3.0) * self._sigma * float(self._rng.uniform(-1.0, 1.0))
+
+
+def _choose(design: str, sequence: ConfidenceSequence, pool: Array, theta: Array) -> int:
+    if design == "iid":
+        return 0
+    upper = sequence.upper(pool)
+    if design == "optimistic":
+        return int(np.argmax(upper))
+    lower, truth = sequence.lower(pool), pool @ theta
+    room = np.minimum(upper - truth, truth - lower) / (upper - lower)
+    return int(np.argmin(room))

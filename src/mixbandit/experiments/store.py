@@ -1,0 +1,63 @@
+"""Results on disk, a row per repetition, so that work that was interrupted goes on where it stopped."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import hashlib
+import io
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from mixbandit._files import write_atomically
+from mixbandit.errors import DamagedState
+
+# At most this many seconds of results are lost to a crash.
+_SECONDS_BETWEEN_WRITES = 2.0
+
+
+def settings_key(settings: Any) -> str:
+    """A short hash of a frozen dataclass of settings: the same settings find the same results."""
+    text = json.dumps(dataclasses.asdict(settings), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+class ResultStore:
+    """One CSV file per settings: a comment line with the settings, a header, a row per repetition."""
+
+    def __init__(self, folder: Path, name: str, settings: Any, columns: tuple[str, ...]) -> None:
+        self._comment = "# " + json.dumps(dataclasses.asdict(settings), sort_keys=True)
+        self._columns = ("repetition", *columns)
+        self.path = folder / f"{name}-{settings_key(settings)}.csv"
+        self.rows: dict[int, tuple[str, ...]] = {}
+        self._written = time.monotonic()
+        if self.path.exists():
+            self._read()
+
+    def add(self, repetition: int, *values: object) -> None:
+        """Keep a result, and write all of them now and then."""
+        self.rows[repetition] = tuple(str(value) for value in values)
+        if time.monotonic() - self._written > _SECONDS_BETWEEN_WRITES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write everything, atomically."""
+        text = io.StringIO()
+        text.write(self._comment + "\n")
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(self._columns)
+        writer.writerows((key, *self.rows[key]) for key in sorted(self.rows))
+        write_atomically(self.path, text.getvalue())
+        self._written = time.monotonic()
+
+    def _read(self) -> None:
+        comment, *lines = self.path.read_text().splitlines() or [""]
+        header, *rows = list(csv.reader(lines)) or [[]]
+        complete = all(len(row) == len(self._columns) for row in rows)
+        if comment != self._comment or tuple(header) != self._columns or not complete:
+            raise DamagedState(
+                f"{self.path} was not written by these settings, or is damaged; remove it to start over"
+            )
+        self.rows = {int(row[0]): tuple(row[1:]) for row in rows}

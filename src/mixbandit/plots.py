@@ -1,0 +1,69 @@
+"""Pictures: axes in, axes out. Colours are Okabe and Ito's, which colour-blind readers can tell apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mixbandit._extras import import_extra
+from mixbandit._validation import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442")
+LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (3, 1, 1, 1)), (0, (5, 1)), (0, (1, 1)))
+
+
+def figure(columns: int = 1, *, width: float = 4.0, height: float = 3.0, **options: Any) -> tuple[Figure, list[Axes]]:
+    """A figure with a row of axes, outside pyplot's global state."""
+    module = import_extra("matplotlib.figure", extra="plots")
+    fig = module.Figure(figsize=(width * columns, height), layout="constrained")
+    axes = fig.subplots(1, columns, squeeze=False, **options)
+    return fig, list(axes[0])
+
+
+def save(fig: Figure, path: Path) -> None:
+    """Write the figure as PNG, PDF or SVG, by the ending of the path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fig.savefig(path, dpi=150)
+
+
+def bounds(
+    ax: Axes,
+    x: Array,
+    lower: Array,
+    upper: Array,
+    *,
+    truth: Array | None = None,
+    data: tuple[Array, Array] | None = None,
+    colour: str = COLOURS[0],
+    label: str = "bounds",
+) -> Axes:
+    """A band of error bars over x (n,), with the true function and the data where known."""
+    ax.fill_between(x, lower, upper, color=colour, alpha=0.25, linewidth=0)
+    ax.plot(x, upper, color=colour, linewidth=1.2, label=label)
+    ax.plot(x, lower, color=colour, linewidth=1.2)
+    if truth is not None:
+        ax.plot(x, truth, "k--", linewidth=1.2, label="truth")
+    if data is not None:
+        ax.plot(*data, "k.", markersize=4, label="data")
+    return ax
+
+
+def miss_rates(ax: Axes, first_misses: Mapping[str, Sequence[int]], rounds: int, delta: float) -> Axes:
+    """Share of runs whose set has missed θ* by time t, one line per sequence; 0 means it never did."""
+    t = np.arange(1, rounds + 1)
+    for i, (label, times) in enumerate(first_misses.items()):
+        missed = np.sort([time for time in times if time > 0])
+        share = np.searchsorted(missed, t, side="right") / max(len(times), 1)
+        ax.step(t, share, where="post", color=COLOURS[i % len(COLOURS)], linestyle=LINES[i % len(LINES)], label=label)
+    ax.axhline(delta, color="black", linewidth=1.0)
+    ax.annotate(f"δ = {delta:g}", (t[-1], delta), ha="right", va="bottom")
+    ax.set(xlabel="t", ylabel="runs missed by time t", xlim=(1, rounds))
+    ax.set_ylim(bottom=0.0)
+    return ax

@@ -1,0 +1,97 @@
+import numpy as np
+import pytest
+
+import mixbandit as mb
+from mixbandit.features import Identity
+from mixbandit.forecasters import log_det
+from tests.confidence.instances import draw, radius2_by_definition
+
+# What the t×t definition itself can be trusted for in double precision.
+WELL_CONDITIONED = [seed for seed in range(200) if draw(seed).family not in ("huge features", "graded features")]
+
+
+@pytest.mark.parametrize("seed", WELL_CONDITIONED)
+def test_radius_equals_the_definition(seed):
+    instance = draw(seed)
+    assert instance.sequence().radius ** 2 == pytest.approx(radius2_by_definition(instance), rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", WELL_CONDITIONED[:60])
+def test_a_chain_of_forecasts_gives_the_same_radius(seed):
+    instance = draw(seed)
+    forecaster = instance.mixture.forecaster(Identity(instance.Phi.shape[1]), instance.sigma)
+    chain = mb.MartingaleMixture(
+        instance.Phi.shape[1],
+        sigma=instance.sigma,
+        norm_bound=instance.norm_bound,
+        delta=instance.delta,
+        mixture=forecaster,
+    )
+    chain.update(instance.Phi, instance.r)
+    assert chain.radius == pytest.approx(instance.sequence().radius, rel=1e-8)
+
+
+def test_alpha0_follows_the_mixture():
+    assert mb.Standard().alpha0(5, 0.1) == pytest.approx(0.01)
+    assert mb.Scaled(4.0).alpha0(5, 0.1) == pytest.approx(0.0025)
+    assert mb.Linear([0.0, 0.0], [[3.0, 0.0], [0.0, 5.0]]).alpha0(2, 0.1) == pytest.approx(2 * 0.01 / 8)
+
+
+def test_linear_at_a_multiple_of_the_identity_is_scaled():
+    rng = np.random.default_rng(0)
+    Phi, r = rng.normal(size=(20, 3)), rng.normal(size=20)
+    one, other = (
+        mb.MartingaleMixture(3, sigma=0.5, norm_bound=3.0, mixture=m).update(Phi, r)
+        for m in (mb.Scaled(2.5), mb.Linear(np.zeros(3), 2.5 * np.eye(3)))
+    )
+    assert one.radius == pytest.approx(other.radius, rel=1e-12)
+    np.testing.assert_allclose(one.upper(Phi), other.upper(Phi), rtol=1e-10)
+
+
+def test_log_det_is_right_for_tiny_and_for_huge_ratios():
+    assert log_det(np.array([1e-9]), 1.0) == pytest.approx(1e-18, rel=1e-12)
+    assert log_det(np.array([1e200]), 1e-100) == pytest.approx(2 * 300 * np.log(10.0), rel=1e-12)
+
+
+class Peeking:
+    """Not a forecaster: it lacks `update`."""
+
+    def predict(self, x):
+        return 0.0, 1.0
+
+
+class Wrong:
+    def __init__(self, mean, variance):
+        self.mean, self.variance = mean, variance
+
+    def predict(self, x):
+        return self.mean, self.variance
+
+    def update(self, x, r):
+        raise AssertionError("must not be reached")
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: mb.Scaled(0.0), "c must be positive"),
+        (lambda: mb.Linear([0.0, 0.0], np.eye(3)), r"got \(2,\) and \(3, 3\)"),
+        (lambda: mb.Linear([0.0, np.inf], np.eye(2)), "finite"),
+        (lambda: mb.Linear([0.0, 0.0], [[1.0, 2.0], [2.0, 1.0]]), "positive definite, got a least eigenvalue of -1"),
+        (lambda: mb.Linear([0.0, 0.0], [[1.0, 0.5], [0.0, 1.0]]), "symmetric"),
+        (lambda: mb.MartingaleMixture(3, sigma=1, norm_bound=1, mixture=mb.Linear([0.0], [[1.0]])), "dimension 3"),
+        (lambda: mb.MartingaleMixture(3, sigma=1, norm_bound=1, mixture=Peeking()), "predict"),
+        (lambda: mb.MartingaleMixture(3, sigma=1, norm_bound=1, mixture=mb.Standard), "mixture"),
+    ],
+)
+def test_bad_mixtures_are_named(make, says):
+    with pytest.raises(mb.InvalidInput, match=says):
+        make()
+
+
+@pytest.mark.parametrize("prediction", [(np.nan, 1.0), (0.0, -1.0), (0.0, np.inf)])
+def test_a_forecaster_that_predicts_nonsense_is_named(prediction):
+    cs = mb.MartingaleMixture(2, sigma=1.0, norm_bound=1.0, mixture=Wrong(*prediction))
+    with pytest.raises(mb.InvalidInput, match="Wrong must predict"):
+        cs.update([1.0, 2.0], 0.5)
+    assert cs.t == 0
