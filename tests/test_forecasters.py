@@ -7,7 +7,9 @@ from mixbandit.forecasters import log_det
 from tests.confidence.instances import draw, radius2_by_definition
 
 # What the t×t definition itself can be trusted for in double precision.
-WELL_CONDITIONED = [seed for seed in range(200) if draw(seed).family not in ("huge features", "graded features")]
+WELL_CONDITIONED = [
+    seed for seed in range(200) if draw(seed).family not in ("huge features", "graded features")
+]
 
 
 @pytest.mark.parametrize("seed", WELL_CONDITIONED)
@@ -77,9 +79,15 @@ class Wrong:
         (lambda: mb.Scaled(0.0), "c must be positive"),
         (lambda: mb.Linear([0.0, 0.0], np.eye(3)), r"got \(2,\) and \(3, 3\)"),
         (lambda: mb.Linear([0.0, np.inf], np.eye(2)), "finite"),
-        (lambda: mb.Linear([0.0, 0.0], [[1.0, 2.0], [2.0, 1.0]]), "positive definite, got a least eigenvalue of -1"),
+        (
+            lambda: mb.Linear([0.0, 0.0], [[1.0, 2.0], [2.0, 1.0]]),
+            "positive definite, got a least eigenvalue of -1",
+        ),
         (lambda: mb.Linear([0.0, 0.0], [[1.0, 0.5], [0.0, 1.0]]), "symmetric"),
-        (lambda: mb.MartingaleMixture(3, sigma=1, norm_bound=1, mixture=mb.Linear([0.0], [[1.0]])), "dimension 3"),
+        (
+            lambda: mb.MartingaleMixture(3, sigma=1, norm_bound=1, mixture=mb.Linear([0.0], [[1.0]])),
+            "dimension 3",
+        ),
         (lambda: mb.MartingaleMixture(3, sigma=1, norm_bound=1, mixture=Peeking()), "predict"),
         (lambda: mb.MartingaleMixture(3, sigma=1, norm_bound=1, mixture=mb.Standard), "mixture"),
     ],

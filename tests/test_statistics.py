@@ -53,7 +53,7 @@ def test_spectrum_explains_the_rewards():
     spectrum = stats.spectrum()
     assert spectrum.rank == 5
     fitted = spectrum.basis @ (spectrum.z / spectrum.singular)
-    theta, rss, *_ = np.linalg.lstsq(Phi, r, rcond=None)
+    theta, *_ = np.linalg.lstsq(Phi, r, rcond=None)
     np.testing.assert_allclose(fitted, theta, atol=1e-12)
     np.testing.assert_allclose(spectrum.rss, np.sum((Phi @ theta - r) ** 2), rtol=1e-12)
 

@@ -44,9 +44,7 @@ def as_rows(value: ArrayLike, width: int, name: str) -> Array:
     if array.ndim < 2:
         array = array.reshape(-1, 1) if width == 1 else array.reshape(1, -1)
     if array.ndim != 2 or array.shape[1] != width:
-        raise InvalidInput(
-            f"{name} must have shape (n, {width}) or ({width},), got {np.shape(value)}"
-        )
+        raise InvalidInput(f"{name} must have shape (n, {width}) or ({width},), got {np.shape(value)}")
     check_finite(array, name)
     return array
 

@@ -64,11 +64,15 @@ def demo(
 
 @app.command()
 def coverage(
-    sequence: Annotated[
-        list[str], typer.Option(help=f"One or more of {', '.join(SEQUENCES)}; or all.")
-    ] = ["standard"],  # noqa: B006 (typer reads it, nobody changes it)
-    noise: Annotated[list[str], typer.Option(help=f"One or more of {', '.join(NOISES)}; or all.")] = ["gaussian"],  # noqa: B006
-    design: Annotated[list[str], typer.Option(help=f"One or more of {', '.join(DESIGNS)}; or all.")] = ["iid"],  # noqa: B006
+    sequence: Annotated[list[str], typer.Option(help=f"One or more of {', '.join(SEQUENCES)}; or all.")] = [
+        "standard"
+    ],
+    noise: Annotated[list[str], typer.Option(help=f"One or more of {', '.join(NOISES)}; or all.")] = [
+        "gaussian"
+    ],
+    design: Annotated[list[str], typer.Option(help=f"One or more of {', '.join(DESIGNS)}; or all.")] = [
+        "iid"
+    ],
     dim: Annotated[int, typer.Option("--dim", "-d", help="Dimension d.")] = 5,
     rounds: Annotated[int, typer.Option("--rounds", "-T", help="Length T of a run.")] = 200,
     delta: Annotated[float, typer.Option(help="Promised miss rate.")] = 0.05,
@@ -76,9 +80,9 @@ def coverage(
     runs: Annotated[int, typer.Option("--runs", "-n", help="Independent runs per cell.")] = 1000,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes.")] = 1,
-    out: Annotated[Path, typer.Option(help="Folder for results and picture; a stopped run goes on there.")] = Path(
-        "out/coverage"
-    ),
+    out: Annotated[
+        Path, typer.Option(help="Folder for results and picture; a stopped run goes on there.")
+    ] = Path("out/coverage"),
 ) -> None:
     """Measure how often a sequence ever misses the truth in T rounds, against its promise δ.
 
@@ -92,7 +96,11 @@ def coverage(
     ]
     results: list[Coverage] = []
     with Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=console
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
     ) as bar:
         total = bar.add_task("all runs", total=len(cells) * runs)
         try:
@@ -113,10 +121,7 @@ def coverage(
             raise typer.Exit(130) from None
     console.print(_coverage_table(results))
     path = out / "coverage.png"
-    fig, (ax,) = plots.figure(width=7.0, height=4.5)
-    plots.miss_rates(ax, {r.settings.label: r.first_misses for r in results}, rounds, delta)
-    ax.legend(fontsize="x-small", ncols=2)
-    plots.save(fig, path)
+    plots.save(coverage_experiment.draw(results), path)
     coverage_experiment.write_summary(out / "summary.csv", results)
     console.print(f"Picture: {path}; numbers: {out / 'summary.csv'}", highlight=False)
     if any(not r.holds for r in results if r.guarantee == "anytime"):

@@ -14,6 +14,7 @@ confidence sequences and the search over actions need of it.
 from __future__ import annotations
 
 import abc
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
@@ -129,11 +130,14 @@ class RandomFourier(_RandomAffine):
         super().__init__(frequencies, generator.uniform(0.0, 2.0 * np.pi, size=dim))
 
     def _evaluate(self, actions: Array) -> Array:
-        return np.sqrt(2.0 / self.dim) * np.cos(actions @ self.weights.T + self.offset)
+        return math.sqrt(2.0 / self.dim) * np.cos(self._phase(actions))
 
     def _vjp(self, actions: Array, v: Array) -> Array:
-        slope = -np.sqrt(2.0 / self.dim) * np.sin(actions @ self.weights.T + self.offset)
-        return (slope * v) @ self.weights
+        slope = -math.sqrt(2.0 / self.dim) * np.sin(self._phase(actions))
+        return np.asarray((slope * v) @ self.weights)
+
+    def _phase(self, actions: Array) -> Array:
+        return np.asarray(actions @ self.weights.T + self.offset)
 
     @classmethod
     def _from_parameters(cls, parameters: Mapping[str, Any]) -> RandomFourier:
@@ -173,14 +177,14 @@ class RandomLayer(_RandomAffine):
         super().__init__(weights, generator.normal(size=dim))
 
     def _evaluate(self, actions: Array) -> Array:
-        return self._activations[self.activation][0](self._preactivation(actions)) / np.sqrt(self.dim)
+        return self._activations[self.activation][0](self._preactivation(actions)) / math.sqrt(self.dim)
 
     def _vjp(self, actions: Array, v: Array) -> Array:
         slope = self._activations[self.activation][1](self._preactivation(actions))
-        return (slope * v) @ self.weights * (2.0 / np.sqrt(self.dim))
+        return np.asarray((slope * v) @ self.weights) * (2.0 / math.sqrt(self.dim))
 
     def _preactivation(self, actions: Array) -> Array:
-        return (2.0 * actions - 1.0) @ self.weights.T + self.offset
+        return np.asarray((2.0 * actions - 1.0) @ self.weights.T + self.offset)
 
     def _parameters(self) -> dict[str, Any]:
         return {**super()._parameters(), "activation": self.activation}

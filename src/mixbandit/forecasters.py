@@ -145,7 +145,7 @@ class Linear(LinearMixture):
             worst = np.abs(covariance - covariance.T).max()
             raise InvalidInput(f"Sigma0 must be symmetric, got entries that differ by {worst:g}")
         try:
-            self._root = np.linalg.cholesky(covariance)
+            self._root: Array = np.linalg.cholesky(covariance).astype(np.float64, copy=False)
         except np.linalg.LinAlgError:
             least = np.linalg.eigvalsh(covariance)[0]
             raise InvalidInput(
@@ -158,7 +158,9 @@ class Linear(LinearMixture):
 
     def prior(self, dim: int) -> tuple[Array, Array]:
         if dim != len(self.theta0):
-            raise InvalidInput(f"the features have dimension {dim}, but theta0 has {len(self.theta0)} entries")
+            raise InvalidInput(
+                f"the features have dimension {dim}, but theta0 has {len(self.theta0)} entries"
+            )
         return self.theta0, self._root
 
     def alpha0(self, dim: int, sigma: float) -> float:
@@ -231,9 +233,7 @@ class Prequential(Cost):
 class _LinearForecaster:
     """Bayesian linear regression in recursive form: O(d²) a prediction and a step."""
 
-    def __init__(
-        self, features: FeatureMap, sigma: float, shift: Array | None, root: Array | float
-    ) -> None:
+    def __init__(self, features: FeatureMap, sigma: float, shift: Array | None, root: Array | float) -> None:
         d = features.dim
         self._features, self._noise = features, sigma**2
         self._mean = np.zeros(d) if shift is None else shift.copy()
@@ -253,7 +253,7 @@ class _LinearForecaster:
 
 
 def log_det(singular: Array, sigma: float) -> float:
-    """ln det(I + diag(singular²)/σ²), accurate also where it is tiny or the ratio overflows a square."""
+    """Log-determinant of I + diag(singular²)/σ², right also where it is tiny or a square overflows."""
     ratio = singular / sigma
     small = ratio < 1.0
     return float(np.sum(np.log1p(ratio[small] ** 2)) + 2.0 * np.sum(np.log(np.hypot(ratio[~small], 1.0))))

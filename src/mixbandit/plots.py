@@ -19,7 +19,9 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F
 LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (3, 1, 1, 1)), (0, (5, 1)), (0, (1, 1)))
 
 
-def figure(columns: int = 1, *, width: float = 4.0, height: float = 3.0, **options: Any) -> tuple[Figure, list[Axes]]:
+def figure(
+    columns: int = 1, *, width: float = 4.0, height: float = 3.0, **options: Any
+) -> tuple[Figure, list[Axes]]:
     """A figure with a row of axes, outside pyplot's global state."""
     module = import_extra("matplotlib.figure", extra="plots")
     fig = module.Figure(figsize=(width * columns, height), layout="constrained")
@@ -55,15 +57,31 @@ def bounds(
     return ax
 
 
-def miss_rates(ax: Axes, first_misses: Mapping[str, Sequence[int]], rounds: int, delta: float) -> Axes:
-    """Share of runs whose set has missed θ* by time t, one line per sequence; 0 means it never did."""
+def miss_rates(
+    ax: Axes, first_misses: Mapping[tuple[str, str], Sequence[int]], rounds: int, delta: float
+) -> Axes:
+    """Share of runs that have missed by time t, per (what gives the colour, what gives the line style).
+
+    A run is given by the time of its first miss, 0 for none. Below δ the scale is linear, above logarithmic.
+    """
     t = np.arange(1, rounds + 1)
-    for i, (label, times) in enumerate(first_misses.items()):
+    colours = {
+        name: COLOURS[i % len(COLOURS)] for i, name in enumerate(dict.fromkeys(k[0] for k in first_misses))
+    }
+    styles = {name: LINES[i % len(LINES)] for i, name in enumerate(dict.fromkeys(k[1] for k in first_misses))}
+    for (colour, style), times in first_misses.items():
         missed = np.sort([time for time in times if time > 0])
         share = np.searchsorted(missed, t, side="right") / max(len(times), 1)
-        ax.step(t, share, where="post", color=COLOURS[i % len(COLOURS)], linestyle=LINES[i % len(LINES)], label=label)
+        ax.step(t, share, where="post", color=colours[colour], linestyle=styles[style], linewidth=1.2)
     ax.axhline(delta, color="black", linewidth=1.0)
     ax.annotate(f"δ = {delta:g}", (t[-1], delta), ha="right", va="bottom")
-    ax.set(xlabel="t", ylabel="runs missed by time t", xlim=(1, rounds))
-    ax.set_ylim(bottom=0.0)
+    for name, value in colours.items():
+        ax.plot([], [], color=value, label=name)
+    if len(styles) > 1:
+        for name, value in styles.items():
+            ax.plot([], [], color="black", linestyle=value, label=name)
+    ax.set_yscale("symlog", linthresh=delta)
+    ax.set(xlabel="t", ylabel="share of runs missed by time t", xlim=(1, max(rounds, 2)), ylim=(0.0, 1.05))
+    ax.set_yticks(sorted({0.0, delta / 2, delta, 0.1, 0.3, 1.0}))
+    ax.get_yaxis().set_major_formatter("{x:g}")
     return ax

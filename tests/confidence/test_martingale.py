@@ -128,7 +128,9 @@ def test_an_empty_set_is_reported_as_what_it_is():
     cs = refuted()
     assert cs.is_empty
     for ask in (cs.upper, cs.lower, cs.support, lambda a: cs.upper(a, alpha=0.01)):
-        with pytest.raises(mb.AssumptionsRefuted, match=r"20 rewards .* delta=0.01 .* sigma=0.1, norm_bound=1"):
+        with pytest.raises(
+            mb.AssumptionsRefuted, match=r"20 rewards .* delta=0.01 .* sigma=0.1, norm_bound=1"
+        ):
             ask([1.0, 0.0])
     assert not cs.contains([1.0, 0.0])
 
@@ -181,10 +183,16 @@ def test_radius_and_analytic_radius_without_data():
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: mb.MartingaleMixture(3, sigma=1, norm_bound=1, on_empty="ignore"), "raise, inflate; got 'ignore'"),
+        (
+            lambda: mb.MartingaleMixture(3, sigma=1, norm_bound=1, on_empty="ignore"),
+            "raise, inflate; got 'ignore'",
+        ),
         (lambda: mb.MartingaleMixture("3", sigma=1, norm_bound=1), "features must be a feature map"),
         (lambda: mb.MartingaleMixture(0, sigma=1, norm_bound=1), "integer ≥ 1"),
-        (lambda: mb.MartingaleMixture(2, sigma=1, norm_bound=1).contains([1.0]), r"theta must have shape \(2,\)"),
+        (
+            lambda: mb.MartingaleMixture(2, sigma=1, norm_bound=1).contains([1.0]),
+            r"theta must have shape \(2,\)",
+        ),
     ],
 )
 def test_bad_arguments_are_named(make, says):

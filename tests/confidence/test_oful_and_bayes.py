@@ -10,7 +10,9 @@ import mixbandit as mb
 def chi2_tail_quantile(d, level):
     """The x with P(χ²(d) > x) = level."""
     return mp.findroot(
-        lambda x: mp.log(mp.gammainc(mp.mpf(d) / 2, x / 2, regularized=True) / level), (1, 1000), solver="anderson"
+        lambda x: mp.log(mp.gammainc(mp.mpf(d) / 2, x / 2, regularized=True) / level),
+        (1, 1000),
+        solver="anderson",
     )
 
 

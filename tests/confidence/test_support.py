@@ -125,7 +125,9 @@ def test_bounds_scale_with_the_direction(exponent, solver):
     np.testing.assert_allclose(cs.upper(factor * instance.phi), factor * cs.upper(instance.phi), rtol=1e-12)
     np.testing.assert_allclose(cs.lower(factor * instance.phi), factor * cs.lower(instance.phi), rtol=1e-12)
     np.testing.assert_allclose(
-        cs.upper(factor * instance.phi, alpha=cs.alpha0), factor * cs.upper(instance.phi, alpha=cs.alpha0), rtol=1e-12
+        cs.upper(factor * instance.phi, alpha=cs.alpha0),
+        factor * cs.upper(instance.phi, alpha=cs.alpha0),
+        rtol=1e-12,
     )
 
 

@@ -22,7 +22,7 @@ def _jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
         return numba.njit(**options)(function)  # type: ignore[no-any-return]
 
 
-def _sums(s, centre, z, p, null, alpha):  # type: ignore[no-untyped-def]
+def _sums(s, centre, z, p, null, alpha):
     """Every sum over the spectrum that H and H' need."""
     shrunk = w = uu = uuu = uku = uuku = tu = ttu = tt = ttt = 0.0
     for i in range(len(s)):
@@ -42,7 +42,7 @@ def _sums(s, centre, z, p, null, alpha):  # type: ignore[no-untyped-def]
     return alpha * shrunk, w + null * n, uu + n * n, uuu + n * n / alpha, uku, uuku, tu, ttu, tt, ttt
 
 
-def _slope(s, centre, z, excess, p, null, alpha):  # type: ignore[no-untyped-def]
+def _slope(s, centre, z, excess, p, null, alpha):
     """H and H', as `_InteriorRoot._slope`."""
     shrunk, w, uu, uuu, uku, uuku, tu, ttu, tt, ttt = _sums(s, centre, z, p, null, alpha)
     e = excess - shrunk + ROUND_UP * (excess + shrunk)
@@ -55,7 +55,7 @@ def _slope(s, centre, z, excess, p, null, alpha):  # type: ignore[no-untyped-def
     return h, h_slope + 2.0 * ttt - 2.0 * kappa_slope * tu + 4.0 * kappa * ttu
 
 
-def _root(s, centre, z, excess, p, null, x, lower, upper, tolerance):  # type: ignore[no-untyped-def]
+def _root(s, centre, z, excess, p, null, x, lower, upper, tolerance):
     """The multiplier, as `_InteriorRoot.solve`."""
     x = min(max(x, lower), upper)
     for _ in range(MAX_STEPS):
@@ -77,7 +77,7 @@ def _root(s, centre, z, excess, p, null, x, lower, upper, tolerance):  # type: i
     return math.exp(x)
 
 
-def _ball_gap(root_s, z, p):  # type: ignore[no-untyped-def]
+def _ball_gap(root_s, z, p):
     gap = length = 0.0
     for i in range(len(p)):
         gap += (root_s[i] * p[i] - z[i]) ** 2
@@ -85,7 +85,7 @@ def _ball_gap(root_s, z, p):  # type: ignore[no-untyped-def]
     return gap, length
 
 
-def _solve_rows(  # type: ignore[no-untyped-def]
+def _solve_rows(
     s, root_s, z, excess, p, null, start, lower, upper, tolerance, value, alpha, case, inside, along_null
 ):
     """Fill value, alpha, case, along_null and, unless it is empty, inside: as `_solve_vectorised`."""
@@ -114,6 +114,7 @@ def _solve_rows(  # type: ignore[no-untyped-def]
                     inside[n] = least_squares + kappa * (row / s)
                 continue
         a = _root(s, centre, z, excess, row, null[n], start, lower, upper, tolerance)
+        start = math.log(a)  # the multipliers of one set are alike: the next row starts at this one's
         shrunk = w = at = 0.0
         for i in range(rank):
             v = 1.0 / (s[i] + a)

@@ -202,6 +202,7 @@ class FixedMultiplier(ConfidenceSequence):
     def _checked_alpha(self, alpha: float | None) -> float | None:
         if alpha is not None and positive(alpha, "alpha") != self.alpha0:
             raise InvalidInput(
-                f"{type(self).__name__} has its multiplier fixed in advance at {self.alpha0:g}, got alpha={alpha}"
+                f"{type(self).__name__} has its multiplier fixed in advance at {self.alpha0:g}, "
+                f"got alpha={alpha}"
             )
         return alpha

@@ -43,7 +43,9 @@ class BayesCredible(FixedMultiplier):
         self.mixture = Standard() if mixture is None else mixture
         if not isinstance(self.mixture, LinearMixture):
             raise InvalidInput(f"the prior must be Standard, Scaled or Linear, got {mixture!r}")
-        self._shift, self._root = self.mixture.prior(self.features.dim)
+        shift, root = self.mixture.prior(self.features.dim)
+        self._shift = np.zeros(self.features.dim) if shift is None else shift
+        self._root = root * np.eye(self.features.dim) if isinstance(root, float) else root
         self._cost = self.mixture.cost(self.features, self.sigma)
         self._whitened_cache: Spectrum | None = None
 
@@ -52,14 +54,8 @@ class BayesCredible(FixedMultiplier):
         return self.mixture.alpha0(self.features.dim, self.sigma)
 
     def contains(self, theta: ArrayLike, *, rtol: float = 1e-9) -> bool:
-        vector = self._theta(theta)
-        if self._shift is not None:
-            vector = vector - self._shift
-        if isinstance(self._root, float):
-            vector = vector / self._root
-        else:
-            vector = np.linalg.solve(self._root, vector)
-        distance2 = ellipsoid_distance2(self._whitened(), vector, self.sigma**2)
+        eta = np.asarray(np.linalg.solve(self._root, self._theta(theta) - self._shift), dtype=np.float64)
+        distance2 = ellipsoid_distance2(self._whitened(), eta, self.sigma**2)
         return distance2 <= self._radius2 * (1.0 + rtol)
 
     @property
@@ -73,16 +69,12 @@ class BayesCredible(FixedMultiplier):
         )
 
     def _maximum(self, phi: Array, alpha: float | None, *, with_theta: bool) -> Maximum:
-        # In coordinates η with θ = θ₀ + Lη the prior is N(0, I) and the posterior a ridge ellipsoid at α = σ².
+        # With θ = θ₀ + Lη the prior is η ~ N(0, I) and the posterior a ridge ellipsoid at α = σ².
         whitened = self._whitened()
-        directions = split(phi * self._root if isinstance(self._root, float) else phi @ self._root, whitened)
+        directions = split(phi @ self._root, whitened, with_outside=with_theta)
         m = ellipsoid_maximum(whitened, directions, self.sigma**2, self._radius2, with_theta=with_theta)
-        value, theta = m.value, m.theta
-        if theta is not None:
-            theta = theta * self._root if isinstance(self._root, float) else theta @ self._root.T
-        if self._shift is not None:
-            value = value + phi @ self._shift
-            theta = None if theta is None else theta + self._shift
+        value = m.value + phi @ self._shift
+        theta = None if m.theta is None else m.theta @ self._root.T + self._shift
         return Maximum(value, np.full(len(value), self.alpha0), m.case, theta)
 
     def _whitened(self) -> Spectrum:

@@ -60,7 +60,7 @@ class Problem:
         self.root_s, self.s, self.z, self.excess = root_s, root_s**2, z, excess
 
     def bracket(self) -> tuple[float, float]:
-        """ln α between which an interior multiplier lies, or beyond which it makes no difference."""
+        """Bounds on ln α: an interior multiplier lies between, or beyond where it makes no difference."""
         least = min(float(self.s[-1]) if len(self.s) else 1.0, self.excess)
         return math.log(max(_EPS * least, 1e-300)), math.log(max(self.excess, 1.0) / _EPS)
 
@@ -188,7 +188,7 @@ class _InteriorRoot:
             if np.count_nonzero(going) < _COMPACT_BELOW * len(x):
                 active = active._restricted(going)
                 rows, x, lower, upper = rows[going], x[going], lower[going], upper[going]
-        return np.exp(result)
+        return np.asarray(np.exp(result))
 
     def _slope(self, alpha: Array) -> tuple[Array, Array]:
         """H = [uᵀKu − (ρ−α)‖u‖²]/w − ‖θ̂‖² − 2κθ̂ᵀu, in which no α cancels, and its derivative."""

@@ -88,7 +88,7 @@ class MartingaleMixture(ConfidenceSequence):
         )
 
     def log_evalue(self, theta: ArrayLike) -> float:
-        """ln E_t(θ), the mixture martingale: an e-value against H₀: θ* = θ that may be read at any time.
+        """Logarithm of the mixture martingale E_t(θ): an e-value against θ* = θ, to be read at any time.
 
         Under H₀ it exceeds ln(1/δ) at some time with probability at most δ, for every δ.
         """
@@ -103,7 +103,7 @@ class MartingaleMixture(ConfidenceSequence):
 
     def _maximum(self, phi: Array, alpha: float | None, *, with_theta: bool) -> Maximum:
         ball = self._open_ball()
-        directions = split(phi, ball.spectrum)
+        directions = split(phi, ball.spectrum, with_outside=with_theta)
         if alpha is None:
             return ball.maximise(directions, self.alpha0, with_theta=with_theta)
         return ball.closed_form(directions, alpha, with_theta=with_theta)

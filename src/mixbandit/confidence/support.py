@@ -46,7 +46,7 @@ class Directions:
 
     size: Array  # ‖φ‖, (n,)
     inside: Array  # p, (n, rank)
-    outside: Array | None  # φ/‖φ‖ − Up, (n, d); None where the range is everything
+    outside: Array | None  # φ/‖φ‖ − Up, (n, d); None where the range is everything or nobody asked
     null: Array  # ν, (n,)
 
 
@@ -78,7 +78,7 @@ class Feasibility:
         return not self.is_empty and self.rho <= _TOUCHING_MARGIN * self.terms
 
 
-def split(features: Array, spectrum: Spectrum) -> Directions:
+def split(features: Array, spectrum: Spectrum, *, with_outside: bool) -> Directions:
     """Feature rows (n, d) as lengths and unit vectors, without overflow or underflow, projected."""
     size = np.sqrt(np.einsum("nd,nd->n", features, features))
     if not ((size > _SAFE_SIZE) & (size < 1.0 / _SAFE_SIZE)).all():
@@ -94,15 +94,24 @@ def split(features: Array, spectrum: Spectrum) -> Directions:
     inside *= inverse
     if spectrum.rank == features.shape[1]:
         return Directions(size, inside, None, np.zeros(len(size)))
-    outside = features * inverse
-    outside -= inside @ spectrum.basis.T
-    null = np.sqrt(np.einsum("nd,nd->n", outside, outside))
-    # Where most of the vector cancelled, what is left is no longer orthogonal to the range: project again.
-    again = null < _CANCELLED
+    if not with_outside:
+        null = np.sqrt(np.maximum(1.0 - np.einsum("nr,nr->n", inside, inside), 0.0))
+        small = null < _CANCELLED  # there the difference has lost digits
+        if small.any():
+            null[small] = np.linalg.norm(_outside(features[small] * inverse[small], spectrum), axis=1)
+        return Directions(size, inside, None, null)
+    outside = _outside(features * inverse, spectrum)
+    return Directions(size, inside, outside, np.sqrt(np.einsum("nd,nd->n", outside, outside)))
+
+
+def _outside(unit: Array, spectrum: Spectrum) -> Array:
+    """The part of unit rows (n, d) that is orthogonal to the range of Φᵀ."""
+    outside = unit - (unit @ spectrum.basis) @ spectrum.basis.T
+    # Where most of the vector cancelled, what is left is no longer orthogonal: project again.
+    again = np.einsum("nd,nd->n", outside, outside) < _CANCELLED**2
     if again.any():
-        outside[again] -= outside[again] @ spectrum.basis @ spectrum.basis.T
-        null[again] = np.sqrt(np.einsum("nd,nd->n", outside[again], outside[again]))
-    return Directions(size, inside, outside, null)
+        outside[again] -= (outside[again] @ spectrum.basis) @ spectrum.basis.T
+    return outside
 
 
 class ResidualBall:

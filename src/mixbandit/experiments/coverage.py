@@ -23,14 +23,19 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
+from mixbandit import plots
 from mixbandit._files import write_atomically
 from mixbandit._validation import Array, one_of, positive, positive_int, probability
 from mixbandit.confidence import BayesCredible, ConfidenceSequence, MartingaleMixture, OFULSequence
 from mixbandit.experiments.store import ResultStore
 from mixbandit.forecasters import Linear, Scaled
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NOISES = ("gaussian", "rademacher", "uniform", "bernoulli")
 DESIGNS = ("iid", "optimistic", "chasing")
@@ -42,7 +47,13 @@ Factory = Callable[[Array, float, float], ConfidenceSequence]
 """Make a sequence from (θ*, σ, δ). Only deliberately right or wrong priors look at more than θ*'s size."""
 
 
-def _assumptions(theta: Array, sigma: float, delta: float) -> dict[str, float]:
+class _Assumptions(TypedDict):
+    sigma: float
+    delta: float
+    norm_bound: float
+
+
+def _assumptions(theta: Array, sigma: float, delta: float) -> _Assumptions:
     # The norm bound is the tightest true one.
     return {"sigma": sigma, "delta": delta, "norm_bound": float(np.linalg.norm(theta))}
 
@@ -55,10 +66,14 @@ def _wrong_prior(theta: Array) -> Linear:
 SEQUENCES: dict[str, Factory] = {
     "standard": lambda th, s, d: MartingaleMixture(len(th), **_assumptions(th, s, d)),
     "scaled": lambda th, s, d: MartingaleMixture(len(th), **_assumptions(th, s, d), mixture=Scaled(0.1)),
-    "wrong-prior": lambda th, s, d: MartingaleMixture(len(th), **_assumptions(th, s, d), mixture=_wrong_prior(th)),
+    "wrong-prior": lambda th, s, d: MartingaleMixture(
+        len(th), **_assumptions(th, s, d), mixture=_wrong_prior(th)
+    ),
     "oful": lambda th, s, d: OFULSequence(len(th), **_assumptions(th, s, d)),
     "bayes": lambda th, s, d: BayesCredible(len(th), **_assumptions(th, s, d)),
-    "bayes-wrong-prior": lambda th, s, d: BayesCredible(len(th), **_assumptions(th, s, d), mixture=_wrong_prior(th)),
+    "bayes-wrong-prior": lambda th, s, d: BayesCredible(
+        len(th), **_assumptions(th, s, d), mixture=_wrong_prior(th)
+    ),
 }
 
 
@@ -125,6 +140,24 @@ class Coverage:
     def holds(self) -> bool:
         """Whether the misses are compatible with a miss rate of at most δ."""
         return self.pvalue >= SIGNIFICANCE
+
+
+def draw(results: Sequence[Coverage]) -> Figure:
+    """A panel per design: share of runs missed over time, by sequence (colour) and noise (line)."""
+    designs = list(dict.fromkeys(r.settings.design for r in results))
+    fig, axes = plots.figure(columns=len(designs), height=4.0, sharey=True)
+    rounds, delta = results[0].settings.rounds, results[0].settings.delta
+    for ax, design in zip(axes, designs, strict=True):
+        shown = {
+            (r.settings.sequence, r.settings.noise): r.first_misses
+            for r in results
+            if r.settings.design == design
+        }
+        plots.miss_rates(ax, shown, rounds, delta)
+        ax.set_title(design)
+        ax.label_outer()
+    axes[0].legend(fontsize="x-small", loc="upper left", bbox_to_anchor=(0.0, 0.97), ncols=2)
+    return fig
 
 
 def write_summary(path: Path, results: Sequence[Coverage]) -> None:

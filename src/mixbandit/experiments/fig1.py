@@ -58,9 +58,12 @@ def run(settings: Fig1Settings) -> Fig1:
     actions = rng.uniform(size=(settings.points, 1))
     rewards = phi(actions) @ theta + settings.sigma * rng.normal(size=settings.points)
 
-    assumptions = {"sigma": settings.sigma, "norm_bound": settings.norm_bound, "delta": settings.delta}
-    mixture = MartingaleMixture(phi, **assumptions).update(actions, rewards)
-    oful = OFULSequence(phi, **assumptions).update(actions, rewards)
+    mixture, oful = (
+        kind(phi, sigma=settings.sigma, norm_bound=settings.norm_bound, delta=settings.delta)
+        for kind in (MartingaleMixture, OFULSequence)
+    )
+    for sequence in (mixture, oful):
+        sequence.update(actions, rewards)
     x = np.linspace(0.0, 1.0, 301)[:, None]
     return Fig1(
         x=x[:, 0],

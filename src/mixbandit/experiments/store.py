@@ -53,9 +53,10 @@ class ResultStore:
         self._written = time.monotonic()
 
     def _read(self) -> None:
-        comment, *lines = self.path.read_text().splitlines() or [""]
+        text = self.path.read_text()
+        comment, *lines = text.splitlines() or [""]
         header, *rows = list(csv.reader(lines)) or [[]]
-        complete = all(len(row) == len(self._columns) for row in rows)
+        complete = text.endswith("\n") and all(len(row) == len(self._columns) for row in rows)
         if comment != self._comment or tuple(header) != self._columns or not complete:
             raise DamagedState(
                 f"{self.path} was not written by these settings, or is damaged; remove it to start over"

@@ -1,0 +1,44 @@
+# Two commands do everything: `make demo` and `make test`. Each sets up what it needs in .venv first.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-heavy lint docs bench clean
+
+help:
+	@echo "make demo    set up, then redraw Figure 1 of the paper (out/demo/figure1.png)"
+	@echo "make test    set up, then run the tests"
+	@echo "make lint    ruff and mypy"
+	@echo "make docs    build the documentation into site/"
+	@echo "make bench   compare speed with CVXPY (minutes)"
+
+# A stamp per set of extras: reinstall only when the dependencies change.
+$(VENV)/stamp-%: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) --editable ".[$*]"
+	touch $@
+
+demo: $(VENV)/stamp-all
+	$(BIN)/mixbandit demo
+
+test: $(VENV)/stamp-test
+	$(BIN)/python -m pytest -m "not heavy"
+
+test-heavy: $(VENV)/stamp-test
+	$(BIN)/python -m pytest -m heavy
+
+lint: $(VENV)/stamp-test $(VENV)/stamp-lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+docs: $(VENV)/stamp-docs
+	$(BIN)/mkdocs build --strict --quiet
+
+bench: $(VENV)/stamp-bench
+	$(BIN)/python benchmarks/bounds.py
+
+clean:
+	rm -rf $(VENV) out site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,88 @@
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+import mixbandit as mb
+from mixbandit.cli import app
+from mixbandit.experiments import coverage
+
+run = CliRunner().invoke
+PNG = b"\x89PNG"
+
+
+def test_demo_draws_figure_1_and_says_how_much_narrower(tmp_path):
+    result = run(app, ["demo", "--out", str(tmp_path)])
+    assert result.exit_code == 0
+    assert "CMM-UCB" in result.output
+    assert "50.0%" in result.output
+    assert (tmp_path / "figure1.png").read_bytes().startswith(PNG)
+
+
+def test_coverage_prints_a_verdict_and_a_picture(tmp_path):
+    arguments = ["coverage", "--sequence", "standard", "--sequence", "bayes-wrong-prior", "--design", "all"]
+    arguments += ["-d", "2", "-T", "10", "-n", "20", "--out", str(tmp_path)]
+    result = run(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert "standard / gaussian / optimistic" in result.output
+    assert "holds" in result.output
+    assert "misses" in result.output
+    assert (tmp_path / "coverage.png").read_bytes().startswith(PNG)
+    summary = (tmp_path / "summary.csv").read_text().splitlines()
+    assert summary[0] == f"# mixbandit {mb.__version__}"
+    assert len(summary) == 2 + 6
+
+
+def test_coverage_fails_where_a_promise_is_broken(tmp_path, monkeypatch):
+    def overconfident(theta, sigma, delta):
+        return mb.MartingaleMixture(len(theta), sigma=sigma / 5, delta=delta, norm_bound=1.1)
+
+    monkeypatch.setitem(coverage.SEQUENCES, "standard", overconfident)
+    result = run(app, ["coverage", "-d", "2", "-T", "30", "-n", "30", "--out", str(tmp_path)])
+    assert result.exit_code == 1
+    assert "BROKEN" in result.output
+
+
+def test_coverage_stops_cleanly(tmp_path, monkeypatch):
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(coverage, "simulate", interrupted)
+    result = run(app, ["coverage", "-n", "3", "--out", str(tmp_path)])
+    assert result.exit_code == 130
+    assert "goes on" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [(["--sequence", "magic"], "magic"), (["--noise", "cauchy"], "cauchy"), (["--design", "lazy"], "lazy")],
+)
+def test_unknown_names_are_refused(arguments, says):
+    result = run(app, ["coverage", *arguments])
+    assert result.exit_code == 2
+    assert says in result.output
+
+
+def test_the_module_runs_and_errors_are_messages(tmp_path):
+    def module(*arguments):
+        return subprocess.run(
+            [sys.executable, "-m", "mixbandit", *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=tmp_path,
+        )
+
+    assert module("--version").stdout == f"mixbandit {mb.__version__}\n"
+    bad = module("coverage", "--delta", "2")
+    assert bad.returncode == 1
+    assert bad.stderr.strip() == "mixbandit: delta must lie strictly between 0 and 1, got 2.0"
+
+
+def test_a_missing_extra_is_named(monkeypatch):
+    from mixbandit._extras import import_extra
+
+    monkeypatch.setitem(sys.modules, "cvxpy", None)
+    with pytest.raises(mb.MissingDependency, match=r"pip install 'mixbandit\[conic\]'"):
+        import_extra("cvxpy", extra="conic")

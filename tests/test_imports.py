@@ -1,0 +1,106 @@
+"""The tree is the pipeline: a module imports only from those above it; and importing stays light."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mixbandit
+
+PACKAGE = Path(mixbandit.__file__).parent
+
+# The order of DESIGN.md, with the helpers that everything may use on top.
+ORDER = [
+    "errors",
+    "_extras",
+    "_validation",
+    "_files",
+    "features",
+    "kernels",
+    "actions",
+    "statistics",
+    "forecasters",
+    "confidence",
+    "acquisition",
+    "certify",
+    "regret",
+    "policies",
+    "state",
+    "environments",
+    "runner",
+    "space",
+    "tuner",
+    "plots",
+    "datasets",
+    "experiments",
+    "integrations",
+    "report",
+    "cli",
+    "__main__",
+]
+INSIDE = {
+    "confidence": ["dual", "_compiled", "support", "base", "martingale", "oful", "bayes", "conic"],
+    "experiments": ["store", "fig1", "coverage"],
+}
+
+
+def rank(module: str) -> tuple[int, int]:
+    """Where `mixbandit.x.y` stands; a package itself comes after its modules."""
+    _, part, *rest = module.split(".")
+    inner = INSIDE.get(part, [])
+    if rest and rest[0] in inner:
+        return ORDER.index(part), inner.index(rest[0])
+    assert not rest or part not in INSIDE, f"{module} is not in the order: add it"
+    return ORDER.index(part), len(inner)
+
+
+def modules():
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = ".".join(("mixbandit", *path.relative_to(PACKAGE).with_suffix("").parts))
+        if name != "mixbandit.__init__":
+            yield name.removesuffix(".__init__"), path
+
+
+def imported(path: Path) -> set[str]:
+    """The modules of ours that the file imports, also inside functions."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"relative import in {path}"
+            submodules = {f"{node.module}.{alias.name}" for alias in node.names}
+            known = {name for name, _ in modules()}
+            found |= (submodules & known) or {node.module or ""}
+    return {name for name in found if name.startswith("mixbandit.")}
+
+
+@pytest.mark.parametrize(
+    ("name", "path"), list(modules()), ids=lambda value: str(value) if isinstance(value, str) else ""
+)
+def test_a_module_imports_only_from_those_above(name, path):
+    # `dual` picks the compiled solver at run time, which shares its constants.
+    exceptions = {("mixbandit.confidence.dual", "mixbandit.confidence._compiled")}
+    for other in imported(path):
+        if (name, other) not in exceptions:
+            assert rank(other) < rank(name), f"{name} imports {other}"
+
+
+def test_importing_the_package_stays_light():
+    heavy = ["scipy.linalg", "scipy.stats", "scipy.optimize", "scipy.special", "numba", "matplotlib", "cvxpy",
+             "pandas", "typer", "rich", "torch", "jax"]  # fmt: skip
+    code = f"import sys, mixbandit; print([m for m in {heavy!r} if m in sys.modules])"
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert output.strip() == "[]"
+
+
+def test_files_stay_short():
+    long = {path.name: count for _, path in modules() if (count := len(path.read_text().splitlines())) > 450}
+    assert long == {}
+
+
+def test_everything_public_exists():
+    for name in mixbandit.__all__:
+        assert hasattr(mixbandit, name)
