@@ -18,15 +18,15 @@ PROBES = RNG.uniform(size=(9, 2))
 SETTINGS = {"sigma": 0.1, "norm_bound": 2.0, "delta": 0.05}
 COVARIANCE = np.diag(np.arange(1.0, 7.0))
 SEQUENCES = {
-    "standard": lambda: mb.MartingaleMixture(PHI, **SETTINGS),
-    "scaled": lambda: mb.MartingaleMixture(PHI, **SETTINGS, mixture=mb.Scaled(0.3)),
-    "linear": lambda: mb.MartingaleMixture(PHI, **SETTINGS, mixture=mb.Linear(THETA / 2, COVARIANCE)),
-    "oful": lambda: mb.OFULSequence(PHI, **SETTINGS),
-    "oful at another alpha": lambda: mb.OFULSequence(PHI, **SETTINGS, alpha=0.5),
-    "bayes": lambda: mb.BayesCredible(PHI, **SETTINGS),
-    "bayes, scaled prior": lambda: mb.BayesCredible(PHI, **SETTINGS, mixture=mb.Scaled(0.3)),
-    "bayes, linear prior": lambda: mb.BayesCredible(
-        PHI, **SETTINGS, mixture=mb.Linear(THETA / 2, COVARIANCE)
+    "standard": lambda phi=PHI: mb.MartingaleMixture(phi, **SETTINGS),
+    "scaled": lambda phi=PHI: mb.MartingaleMixture(phi, **SETTINGS, mixture=mb.Scaled(0.3)),
+    "linear": lambda phi=PHI: mb.MartingaleMixture(phi, **SETTINGS, mixture=mb.Linear(THETA / 2, COVARIANCE)),
+    "oful": lambda phi=PHI: mb.OFULSequence(phi, **SETTINGS),
+    "oful at another alpha": lambda phi=PHI: mb.OFULSequence(phi, **SETTINGS, alpha=0.5),
+    "bayes": lambda phi=PHI: mb.BayesCredible(phi, **SETTINGS),
+    "bayes, scaled prior": lambda phi=PHI: mb.BayesCredible(phi, **SETTINGS, mixture=mb.Scaled(0.3)),
+    "bayes, linear prior": lambda phi=PHI: mb.BayesCredible(
+        phi, **SETTINGS, mixture=mb.Linear(THETA / 2, COVARIANCE)
     ),
 }
 
@@ -165,6 +165,11 @@ def test_noise_levels_are_weights(make):
     one = make().update(ACTIONS, REWARDS, sigma=0.2)
     each = make().update(ACTIONS, REWARDS, sigma=np.full(50, 0.2))
     np.testing.assert_array_equal(bounds(one), bounds(each))
+    # The definition: rows and rewards divided by their level, queries as they are.
+    weights = 0.1 / levels
+    by_hand = make(6).update(weights[:, None] * PHI(ACTIONS), weights * REWARDS)
+    np.testing.assert_allclose(known.upper(PROBES), by_hand.upper(PHI(PROBES)), rtol=1e-9)
+    np.testing.assert_allclose(known.lower(PROBES), by_hand.lower(PHI(PROBES)), rtol=1e-9)
     same = make().update(ACTIONS, REWARDS, sigma=0.1)
     np.testing.assert_allclose(bounds(same), bounds(make().update(ACTIONS, REWARDS)), rtol=1e-12)
 
