@@ -41,7 +41,21 @@ ORDER = [
     "__main__",
 ]
 INSIDE = {
-    "confidence": ["dual", "_compiled", "support", "base", "martingale", "oful", "bayes", "conic"],
+    "forecasters": ["base", "linear", "prequential", "gaussian", "adaptive", "grid"],
+    "confidence": [
+        "dual",
+        "_compiled",
+        "support",
+        "audit",
+        "base",
+        "ball",
+        "martingale",
+        "general_lambda",
+        "oful",
+        "bayes",
+        "intersection",
+        "conic",
+    ],
     "experiments": ["store", "fig1", "coverage"],
 }
 

@@ -70,6 +70,26 @@ def positive(value: float, name: str) -> float:
     return number
 
 
+def nonnegative(value: float, name: str) -> float:
+    """`value` as a float in [0, ∞)."""
+    number = _number(value, name)
+    if not (number >= 0 and math.isfinite(number)):
+        raise InvalidInput(f"{name} must be at least 0 and finite, got {value!r}")
+    return number
+
+
+def interval(value: tuple[float, float], name: str) -> tuple[float, float]:
+    """`value` as a pair of finite numbers low < high."""
+    try:
+        low, high = value
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{name} must be a pair (low, high), got {_shorten(value)}") from None
+    pair = _number(low, name), _number(high, name)
+    if not (pair[0] < pair[1] and all(math.isfinite(end) for end in pair)):
+        raise InvalidInput(f"{name} must be a pair low < high of finite numbers, got {_shorten(value)}")
+    return pair
+
+
 def probability(value: float, name: str) -> float:
     """`value` as a float in (0, 1), ends excluded."""
     number = _number(value, name)

@@ -64,15 +64,9 @@ def demo(
 
 @app.command()
 def coverage(
-    sequence: Annotated[list[str], typer.Option(help=f"One or more of {', '.join(SEQUENCES)}; or all.")] = [
-        "standard"
-    ],
-    noise: Annotated[list[str], typer.Option(help=f"One or more of {', '.join(NOISES)}; or all.")] = [
-        "gaussian"
-    ],
-    design: Annotated[list[str], typer.Option(help=f"One or more of {', '.join(DESIGNS)}; or all.")] = [
-        "iid"
-    ],
+    sequence: Annotated[list[str], typer.Option(help=f"One or more of {', '.join(SEQUENCES)}; or all.")] = ["standard"],
+    noise: Annotated[list[str], typer.Option(help=f"One or more of {', '.join(NOISES)}; or all.")] = ["gaussian"],
+    design: Annotated[list[str], typer.Option(help=f"One or more of {', '.join(DESIGNS)}; or all.")] = ["iid"],
     dim: Annotated[int, typer.Option("--dim", "-d", help="Dimension d.")] = 5,
     rounds: Annotated[int, typer.Option("--rounds", "-T", help="Length T of a run.")] = 200,
     delta: Annotated[float, typer.Option(help="Promised miss rate.")] = 0.05,
@@ -80,9 +74,9 @@ def coverage(
     runs: Annotated[int, typer.Option("--runs", "-n", help="Independent runs per cell.")] = 1000,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes.")] = 1,
-    out: Annotated[
-        Path, typer.Option(help="Folder for results and picture; a stopped run goes on there.")
-    ] = Path("out/coverage"),
+    out: Annotated[Path, typer.Option(help="Folder for results and picture; a stopped run goes on there.")] = Path(
+        "out/coverage"
+    ),
 ) -> None:
     """Measure how often a sequence ever misses the truth in T rounds, against its promise δ.
 

@@ -13,6 +13,10 @@ class AssumptionsRefuted(MixbanditError):
     """The confidence set is empty: at level δ the data refute σ, the norm bound or linearity."""
 
 
+class NotMergeable(MixbanditError):
+    """Two sequences differ in more than their data, or remember more than can be put together."""
+
+
 class DamagedState(MixbanditError, ValueError):
     """A saved state is incomplete, inconsistent, or written by a newer version."""
 

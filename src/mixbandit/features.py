@@ -49,9 +49,7 @@ class FeatureMap(abc.ABC):
         rows = as_rows(actions, self.dim_in, "actions")
         covectors = as_rows(v, self.dim, "v")
         if covectors.shape[0] not in (1, rows.shape[0]):
-            raise InvalidInput(
-                f"v must have shape ({rows.shape[0]}, {self.dim}) or ({self.dim},), got {np.shape(v)}"
-            )
+            raise InvalidInput(f"v must have shape ({rows.shape[0]}, {self.dim}) or ({self.dim},), got {np.shape(v)}")
         return self._vjp(rows, np.broadcast_to(covectors, (rows.shape[0], self.dim)))
 
     @abc.abstractmethod

@@ -19,9 +19,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F
 LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (3, 1, 1, 1)), (0, (5, 1)), (0, (1, 1)))
 
 
-def figure(
-    columns: int = 1, *, width: float = 4.0, height: float = 3.0, **options: Any
-) -> tuple[Figure, list[Axes]]:
+def figure(columns: int = 1, *, width: float = 4.0, height: float = 3.0, **options: Any) -> tuple[Figure, list[Axes]]:
     """A figure with a row of axes, outside pyplot's global state."""
     module = import_extra("matplotlib.figure", extra="plots")
     fig = module.Figure(figsize=(width * columns, height), layout="constrained")
@@ -57,17 +55,13 @@ def bounds(
     return ax
 
 
-def miss_rates(
-    ax: Axes, first_misses: Mapping[tuple[str, str], Sequence[int]], rounds: int, delta: float
-) -> Axes:
+def miss_rates(ax: Axes, first_misses: Mapping[tuple[str, str], Sequence[int]], rounds: int, delta: float) -> Axes:
     """Share of runs that have missed by time t, per (what gives the colour, what gives the line style).
 
     A run is given by the time of its first miss, 0 for none. Below δ the scale is linear, above logarithmic.
     """
     t = np.arange(1, rounds + 1)
-    colours = {
-        name: COLOURS[i % len(COLOURS)] for i, name in enumerate(dict.fromkeys(k[0] for k in first_misses))
-    }
+    colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(dict.fromkeys(k[0] for k in first_misses))}
     styles = {name: LINES[i % len(LINES)] for i, name in enumerate(dict.fromkeys(k[1] for k in first_misses))}
     for (colour, style), times in first_misses.items():
         missed = np.sort([time for time in times if time > 0])

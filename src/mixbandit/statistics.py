@@ -52,13 +52,17 @@ class Statistics:
     def __init__(self, dim: int) -> None:
         self.dim = dim
         self.count = 0
+        self.weight2 = 0.0  # sum of squared row weights: count, unless rows came with weights
         self._factor: Array = np.zeros((dim + 1, dim + 1), order="F")
         self._buffer: Array = np.empty((_BUFFER_ROWS, dim + 1))
         self._buffered = 0
 
-    def update(self, features: Array, rewards: Array) -> None:
-        """Add rows (n, d) with rewards (n,), both checked already."""
+    def update(self, features: Array, rewards: Array, weights: Array | None = None) -> None:
+        """Add rows (n, d) with rewards (n,), both checked already, each times its weight (n,)."""
         n = len(features)
+        if weights is not None:
+            features, rewards = weights[:, None] * features, weights * rewards
+        self.weight2 += n if weights is None else float(weights @ weights)
         self.count += n
         if self._buffered + n > _BUFFER_ROWS:
             self._factor, self._buffered = self.factor(), 0
@@ -101,9 +105,16 @@ class Statistics:
         rss = float(unexplained @ unexplained + z[rank:] @ z[rank:])
         return Spectrum(singular[:rank], right[:rank].T, z[:rank], rss)
 
+    def merged(self, other: Statistics) -> Statistics:
+        """The statistics of both data sets together, by QR of the stacked factors."""
+        new = Statistics(self.dim)
+        new.count, new.weight2 = self.count + other.count, self.weight2 + other.weight2
+        new._factor = _fold(self.factor(), other.factor())
+        return new
+
     def copy(self) -> Statistics:
         new = Statistics(self.dim)
-        new.count, new._buffered = self.count, self._buffered
+        new.count, new.weight2, new._buffered = self.count, self.weight2, self._buffered
         new._factor = self._factor.copy(order="F")
         new._buffer[: self._buffered] = self._buffer[: self._buffered]
         return new
@@ -113,6 +124,7 @@ class Statistics:
         return {
             "dim": self.dim,
             "count": self.count,
+            "weight2": self.weight2,
             "factor": self._factor.copy(),
             "buffer": self._buffer[: self._buffered].copy(),
         }
@@ -121,7 +133,7 @@ class Statistics:
     def from_state_dict(cls, state: Mapping[str, Any]) -> Statistics:
         try:
             new = cls(int(state["dim"]))
-            new.count = int(state["count"])
+            new.count, new.weight2 = int(state["count"]), float(state["weight2"])
             factor, buffer = np.asarray(state["factor"]), np.asarray(state["buffer"])
         except KeyError as error:
             raise DamagedState(f"the state of the statistics lacks {error}") from error

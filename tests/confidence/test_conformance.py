@@ -14,6 +14,7 @@ THETA = RNG.normal(size=6) / 3
 ACTIONS = RNG.uniform(size=(50, 2))
 REWARDS = PHI(ACTIONS) @ THETA + 0.1 * RNG.normal(size=50)
 PROBES = RNG.uniform(size=(9, 2))
+LEVELS = np.where(np.arange(50) % 2, 0.2, 0.1)
 
 SETTINGS = {"sigma": 0.1, "norm_bound": 2.0, "delta": 0.05}
 COVARIANCE = np.diag(np.arange(1.0, 7.0))
@@ -21,13 +22,20 @@ SEQUENCES = {
     "standard": lambda phi=PHI: mb.MartingaleMixture(phi, **SETTINGS),
     "scaled": lambda phi=PHI: mb.MartingaleMixture(phi, **SETTINGS, mixture=mb.Scaled(0.3)),
     "linear": lambda phi=PHI: mb.MartingaleMixture(phi, **SETTINGS, mixture=mb.Linear(THETA / 2, COVARIANCE)),
+    "grid": lambda phi=PHI: mb.MartingaleMixture(phi, **SETTINGS, mixture=mb.Grid([0.1, 1.0])),
+    "gaussian": lambda phi=PHI: mb.MartingaleMixture(phi, **SETTINGS, mixture=mb.Gaussian(0.1, mb.RBF(0.5))),
+    "adaptive": lambda phi=PHI: mb.MartingaleMixture(phi, **SETTINGS, mixture=mb.Adaptive()),
+    "grid of anything": lambda phi=PHI: mb.MartingaleMixture(
+        phi, **SETTINGS, mixture=mb.Grid([1.0, mb.Linear(THETA, COVARIANCE), mb.Adaptive(kernel=mb.Matern())])
+    ),
+    "misspecified": lambda phi=PHI: mb.MartingaleMixture(phi, **SETTINGS, misspecification=0.01),
+    "with a range": lambda phi=PHI: mb.MartingaleMixture(phi, **SETTINGS, reward_range=(-1.0, 1.0)),
+    "general lambda": lambda phi=PHI: mb.GeneralLambda(phi, **SETTINGS, lam=0.4 / 0.1**2),
     "oful": lambda phi=PHI: mb.OFULSequence(phi, **SETTINGS),
     "oful at another alpha": lambda phi=PHI: mb.OFULSequence(phi, **SETTINGS, alpha=0.5),
     "bayes": lambda phi=PHI: mb.BayesCredible(phi, **SETTINGS),
     "bayes, scaled prior": lambda phi=PHI: mb.BayesCredible(phi, **SETTINGS, mixture=mb.Scaled(0.3)),
-    "bayes, linear prior": lambda phi=PHI: mb.BayesCredible(
-        phi, **SETTINGS, mixture=mb.Linear(THETA / 2, COVARIANCE)
-    ),
+    "bayes, linear prior": lambda phi=PHI: mb.BayesCredible(phi, **SETTINGS, mixture=mb.Linear(THETA / 2, COVARIANCE)),
 }
 
 
@@ -72,12 +80,11 @@ def test_data_narrow_the_bounds(make):
 def test_support_is_consistent(cs):
     support = cs.support(PROBES)
     np.testing.assert_allclose(support.value, cs.upper(PROBES), rtol=1e-12)
-    np.testing.assert_allclose(np.sum(PHI(PROBES) * support.theta, axis=1), support.value, rtol=1e-9)
+    attained = np.sum(PHI(PROBES) * support.theta, axis=1) + getattr(cs, "misspecification", 0.0)
+    np.testing.assert_allclose(attained, support.value, rtol=1e-9)
     np.testing.assert_allclose(support.grad, PHI.vjp(PROBES, support.theta), rtol=1e-12)
     assert all(cs.contains(theta) for theta in support.theta)
-    assert not any(
-        cs.contains(theta + 0.05 * PHI(a)[0]) for theta, a in zip(support.theta, PROBES, strict=True)
-    )
+    assert not any(cs.contains(theta + 0.05 * PHI(a)[0]) for theta, a in zip(support.theta, PROBES, strict=True))
     assert not support.inflated
 
 
@@ -157,21 +164,26 @@ def test_an_empty_batch_is_no_data(make):
 
 def test_noise_levels_are_weights(make):
     """A reward of noise 2σ counts as one of half the weight, whether given once or per reward."""
-    levels = np.where(np.arange(50) % 2, 0.2, 0.1)
-    known = make().update(ACTIONS, REWARDS, sigma=levels)
-    assert np.mean(np.diff(bounds(known), axis=0)) > np.mean(
-        np.diff(bounds(make().update(ACTIONS, REWARDS)), axis=0)
-    )
+    known = make().update(ACTIONS, REWARDS, sigma=LEVELS)
+    assert np.mean(np.diff(bounds(known), axis=0)) > np.mean(np.diff(bounds(make().update(ACTIONS, REWARDS)), axis=0))
     one = make().update(ACTIONS, REWARDS, sigma=0.2)
     each = make().update(ACTIONS, REWARDS, sigma=np.full(50, 0.2))
     np.testing.assert_array_equal(bounds(one), bounds(each))
-    # The definition: rows and rewards divided by their level, queries as they are.
-    weights = 0.1 / levels
-    by_hand = make(6).update(weights[:, None] * PHI(ACTIONS), weights * REWARDS)
-    np.testing.assert_allclose(known.upper(PROBES), by_hand.upper(PHI(PROBES)), rtol=1e-9)
-    np.testing.assert_allclose(known.lower(PROBES), by_hand.lower(PHI(PROBES)), rtol=1e-9)
     same = make().update(ACTIONS, REWARDS, sigma=0.1)
     np.testing.assert_allclose(bounds(same), bounds(make().update(ACTIONS, REWARDS)), rtol=1e-12)
+
+
+# For others the kernel sees the actions, or the levels enter in a way of their own, tested where they are.
+LINEAR = [name for name in SEQUENCES if name not in ("gaussian", "grid of anything", "misspecified", "general lambda")]
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_noise_levels_divide_rows_and_rewards(name):
+    weights = 0.1 / LEVELS
+    known = SEQUENCES[name]().update(ACTIONS, REWARDS, sigma=LEVELS)
+    by_hand = SEQUENCES[name](6).update(weights[:, None] * PHI(ACTIONS), weights * REWARDS)
+    np.testing.assert_allclose(known.upper(PROBES), by_hand.upper(PHI(PROBES)), rtol=1e-9)
+    np.testing.assert_allclose(known.lower(PROBES), by_hand.lower(PHI(PROBES)), rtol=1e-9)
 
 
 BAD_UPDATES = {

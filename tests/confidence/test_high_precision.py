@@ -69,6 +69,4 @@ def test_linear_mixtures_keep_their_digits(seed):
     assert cs.radius**2 == pytest.approx(float(exact.radius2), rel=1e-11)
     assert cs.analytic_radius(cs.alpha0) ** 2 == pytest.approx(float(exact.rho(cs.alpha0)), rel=1e-10)
     for phi, upper in zip(queries, cs.upper(queries), strict=True):
-        assert abs(float(mp.mpf(float(upper)) - exact.support(phi))) < 1e-10 * norm_bound * np.linalg.norm(
-            phi
-        )
+        assert abs(float(mp.mpf(float(upper)) - exact.support(phi))) < 1e-10 * norm_bound * np.linalg.norm(phi)

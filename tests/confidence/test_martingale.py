@@ -128,9 +128,7 @@ def test_an_empty_set_is_reported_as_what_it_is():
     cs = refuted()
     assert cs.is_empty
     for ask in (cs.upper, cs.lower, cs.support, lambda a: cs.upper(a, alpha=0.01)):
-        with pytest.raises(
-            mb.AssumptionsRefuted, match=r"20 rewards .* delta=0.01 .* sigma=0.1, norm_bound=1"
-        ):
+        with pytest.raises(mb.AssumptionsRefuted, match=r"20 rewards .* delta=0.01 .* sigma=0.1, norm_bound=1"):
             ask([1.0, 0.0])
     assert not cs.contains([1.0, 0.0])
 

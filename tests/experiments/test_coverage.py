@@ -26,9 +26,7 @@ def test_every_anytime_sequence_keeps_its_promise(sequence, noise, design):
 
 def overconfident(theta, sigma, delta):
     """A sequence told a third of the true noise level."""
-    return mb.MartingaleMixture(
-        len(theta), sigma=sigma / 3, delta=delta, norm_bound=float(np.linalg.norm(theta))
-    )
+    return mb.MartingaleMixture(len(theta), sigma=sigma / 3, delta=delta, norm_bound=float(np.linalg.norm(theta)))
 
 
 def test_an_invalid_sequence_is_caught():

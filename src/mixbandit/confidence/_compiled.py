@@ -85,9 +85,7 @@ def _ball_gap(root_s, z, p):
     return gap, length
 
 
-def _solve_rows(
-    s, root_s, z, excess, p, null, start, lower, upper, tolerance, value, alpha, case, inside, along_null
-):
+def _solve_rows(s, root_s, z, excess, p, null, start, lower, upper, tolerance, value, alpha, case, inside, along_null):
     """Fill value, alpha, case, along_null and, unless it is empty, inside: as `_solve_vectorised`."""
     rank = len(s)
     centre = root_s * z

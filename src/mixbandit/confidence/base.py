@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 from mixbandit._validation import Array, as_float_array, as_rows, as_vector, positive, probability
 from mixbandit.confidence.dual import CASES
 from mixbandit.confidence.support import Maximum
-from mixbandit.errors import DamagedState, InvalidInput
-from mixbandit.features import FeatureMap, as_feature_map, features_from_state_dict
+from mixbandit.errors import DamagedState, InvalidInput, NotMergeable
+from mixbandit.features import FeatureMap, FromCallable, as_feature_map, features_from_state_dict
 from mixbandit.statistics import Spectrum, Statistics
 
 STATE_VERSION = 1
@@ -32,7 +32,7 @@ class Support:
     theta: Array  # (n, d) a maximiser of φᵀθ; for a closed form, the gradient of the bound in φ
     grad: Array  # (n, dim_in) J_φᵀθ: the gradient in the action, a subgradient where θ is not unique
     alpha: Array  # (n,) the multiplier: inf where only the norm bound binds, 0 where it does not
-    case: np.ndarray[Any, np.dtype[np.str_]]  # (n,) "origin", "ball", "ellipsoid", "interior", "closed form"
+    case: np.ndarray[Any, np.dtype[np.str_]]  # (n,) one of dual.CASES, or "range" where a known range caps it
     inflated: bool = False  # True: the set is empty and had to be enlarged, so no guarantee remains
 
 
@@ -51,10 +51,7 @@ class ConfidenceSequence(abc.ABC):
         self._spectrum_cache: Spectrum | None = None
 
     def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}(dim={self.features.dim}, sigma={self.sigma:g}, "
-            f"delta={self.delta:g}, t={self.t})"
-        )
+        return f"{type(self).__name__}(dim={self.features.dim}, sigma={self.sigma:g}, delta={self.delta:g}, t={self.t})"
 
     @property
     def t(self) -> int:
@@ -76,34 +73,46 @@ class ConfidenceSequence(abc.ABC):
         values = as_vector(rewards, len(rows), "rewards")
         weights = self._weights(sigma, len(rows))
         phi = self.features._evaluate(rows)
-        self._before_update(rows, values, weights)
-        if sigma is not None:
-            phi, values = weights[:, None] * phi, weights * values
-        self._statistics.update(phi, values)
-        self._forget()
+        try:
+            self._learn(rows, phi, values, weights)
+        finally:
+            self._forget()
         return self
 
     def upper(self, actions: ArrayLike, alpha: float | None = None) -> Array:
         """Upper bounds (n,) on the expected rewards; at a fixed multiplier α the closed form."""
-        return self._maximum(self.features(actions), self._checked_alpha(alpha), with_theta=False).value
+        maximum = self._maximum(self.features(actions), self._checked_alpha(alpha), with_theta=False)
+        return self._reported(maximum.value, 1.0)
 
     def lower(self, actions: ArrayLike, alpha: float | None = None) -> Array:
         """Lower bounds (n,) on the expected rewards: minus the upper bounds of minus the features."""
-        return -self._maximum(-self.features(actions), self._checked_alpha(alpha), with_theta=False).value
+        maximum = self._maximum(-self.features(actions), self._checked_alpha(alpha), with_theta=False)
+        return self._reported(maximum.value, -1.0)
 
     def support(self, actions: ArrayLike, alpha: float | None = None) -> Support:
         """Upper bounds with maximisers and gradients."""
         rows = as_rows(actions, self.features.dim_in, "actions")
         maximum = self._maximum(self.features._evaluate(rows), self._checked_alpha(alpha), with_theta=True)
         assert maximum.theta is not None
-        return Support(
-            value=maximum.value,
-            theta=maximum.theta,
-            grad=self.features._vjp(rows, maximum.theta),
-            alpha=maximum.alpha,
-            case=np.array(CASES)[maximum.case],
-            inflated=self._is_inflated,
-        )
+        value, grad = self._reported(maximum.value, 1.0), self.features._vjp(rows, maximum.theta)
+        case = np.array(CASES)[maximum.case]
+        capped = value < maximum.value
+        if capped.any():
+            grad, case = np.where(capped[:, None], 0.0, grad), np.where(capped, "range", case)
+        return Support(value, maximum.theta, grad, maximum.alpha, case, self._is_inflated)
+
+    def merge(self, other: Self) -> Self:
+        """A new sequence with the data of both, which must agree in everything else.
+
+        Exact: the same as one pass over all data, in any grouping. Valid at all times along one nested path of
+        data sets, as when shards report to a centre that only ever adds. To look at arbitrary pairs of stale
+        shards and to keep the best is to look at many sequences, and δ does not cover that.
+        """
+        self._check_mergeable(other)
+        new = self.copy()
+        new._statistics = self._statistics.merged(other._statistics)
+        new._forget()
+        return new
 
     @abc.abstractmethod
     def contains(self, theta: ArrayLike, *, rtol: float = 1e-9) -> bool:
@@ -118,15 +127,24 @@ class ConfidenceSequence(abc.ABC):
 
     def state_dict(self) -> dict[str, Any]:
         """Everything needed to go on later: numbers, strings, arrays and dicts of them."""
+        return {**self._settings(), "statistics": self._statistics.state_dict(), **self._memory()}
+
+    def _settings(self) -> dict[str, Any]:
         return {
             "type": type(self).__name__,
             "version": STATE_VERSION,
             "features": self.features.state_dict(),
             "sigma": self.sigma,
             "delta": self.delta,
-            "statistics": self._statistics.state_dict(),
             **self._parameters(),
         }
+
+    def _memory(self) -> dict[str, Any]:
+        """What the sequence remembers beyond the statistics, for `state_dict`."""
+        return {}
+
+    def _recall(self, state: Mapping[str, Any]) -> None:
+        """Take in what `_memory` gave."""
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any], features: FeatureMap | int | None = None) -> Self:
@@ -134,20 +152,17 @@ class ConfidenceSequence(abc.ABC):
         if state.get("type") != cls.__name__:
             raise DamagedState(f"this is the state of a {state.get('type')!r}, not of a {cls.__name__}")
         if state.get("version") != STATE_VERSION:
-            raise DamagedState(
-                f"this state has version {state.get('version')!r}; this mixbandit reads {STATE_VERSION}"
-            )
+            raise DamagedState(f"this state has version {state.get('version')!r}; this mixbandit reads {STATE_VERSION}")
         try:
             if features is None:
                 features = features_from_state_dict(state["features"])
             new = cls._from_parameters(as_feature_map(features), state)
             statistics = Statistics.from_state_dict(state["statistics"])
+            new._recall(state)
         except KeyError as error:
             raise DamagedState(f"the state of {cls.__name__} lacks {error}") from error
         if statistics.dim != new.features.dim:
-            raise DamagedState(
-                f"the features have dimension {new.features.dim}, the stored data {statistics.dim}"
-            )
+            raise DamagedState(f"the features have dimension {new.features.dim}, the stored data {statistics.dim}")
         new._statistics = statistics
         return new
 
@@ -163,8 +178,13 @@ class ConfidenceSequence(abc.ABC):
     @abc.abstractmethod
     def _from_parameters(cls, features: FeatureMap, state: Mapping[str, Any]) -> Self: ...
 
-    def _before_update(self, actions: Array, rewards: Array, weights: Array) -> None:
-        """A hook for what must see each reward once; raising here leaves the sequence as it was."""
+    def _learn(self, actions: Array, phi: Array, rewards: Array, weights: Array | None) -> None:
+        """Take in what has been checked."""
+        self._statistics.update(phi, rewards, weights)
+
+    def _reported(self, maximum: Array, sign: float) -> Array:
+        """The bounds that the user sees, from the maxima of sign·φᵀθ."""
+        return sign * maximum
 
     def _forget(self) -> None:
         """Drop what was derived from older data."""
@@ -179,15 +199,25 @@ class ConfidenceSequence(abc.ABC):
             self._spectrum_cache = self._statistics.spectrum()
         return self._spectrum_cache
 
+    def _check_mergeable(self, other: Self) -> None:
+        if type(other) is not type(self):
+            raise NotMergeable(f"a {type(self).__name__} cannot take in a {type(other).__name__}")
+        if self.features is not other.features and isinstance(self.features, FromCallable):
+            raise NotMergeable("feature functions must be the same object in both sequences")
+        for name, mine in self._settings().items():
+            if not _same(mine, theirs := other._settings().get(name)):
+                raise NotMergeable(f"the sequences differ in {name}: {mine!r} and {theirs!r}")
+
     def _checked_alpha(self, alpha: float | None) -> float | None:
         return None if alpha is None else positive(alpha, "alpha")
 
     def _theta(self, theta: ArrayLike) -> Array:
         return as_vector(theta, self.features.dim, "theta")
 
-    def _weights(self, sigma: ArrayLike | None, n: int) -> Array:
+    def _weights(self, sigma: ArrayLike | None, n: int) -> Array | None:
+        """The weights σ/σ_k of rewards with noise levels of their own; None where they have not."""
         if sigma is None:
-            return np.ones(n)
+            return None
         levels = as_float_array(sigma, "sigma")
         if levels.shape not in ((), (n,)):
             raise InvalidInput(f"sigma must be one number or have shape ({n},), got {levels.shape}")
@@ -196,13 +226,30 @@ class ConfidenceSequence(abc.ABC):
         return np.broadcast_to(self.sigma / levels, (n,))
 
 
+def _same(a: Any, b: Any) -> bool:
+    """Equality of settings, which may be nested and hold arrays."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(_same, a, b))
+    return bool(np.array_equal(a, b))
+
+
 class FixedMultiplier(ConfidenceSequence):
     """A sequence whose set is one ellipsoid with its multiplier chosen in advance."""
+
+    def _check_mergeable(self, other: Self) -> None:
+        if type(other) is not type(self):
+            raise NotMergeable(f"a {type(self).__name__} cannot take in a {type(other).__name__}")
+        if self.features is not other.features and isinstance(self.features, FromCallable):
+            raise NotMergeable("feature functions must be the same object in both sequences")
+        for name, mine in self._settings().items():
+            if not _same(mine, theirs := other._settings().get(name)):
+                raise NotMergeable(f"the sequences differ in {name}: {mine!r} and {theirs!r}")
 
     def _checked_alpha(self, alpha: float | None) -> float | None:
         if alpha is not None and positive(alpha, "alpha") != self.alpha0:
             raise InvalidInput(
-                f"{type(self).__name__} has its multiplier fixed in advance at {self.alpha0:g}, "
-                f"got alpha={alpha}"
+                f"{type(self).__name__} has its multiplier fixed in advance at {self.alpha0:g}, got alpha={alpha}"
             )
         return alpha

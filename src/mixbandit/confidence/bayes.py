@@ -64,9 +64,7 @@ class BayesCredible(FixedMultiplier):
         from scipy.special import chdtri  # kept out of the import of the package, which it would double
 
         # The quantile from its upper tail: 1 − 6δ/((t+1)²π²) itself rounds to 1 for large t.
-        return self.sigma**2 * float(
-            chdtri(self.features.dim, 6.0 * self.delta / ((self.t + 1) * math.pi) ** 2)
-        )
+        return self.sigma**2 * float(chdtri(self.features.dim, 6.0 * self.delta / ((self.t + 1) * math.pi) ** 2))
 
     def _maximum(self, phi: Array, alpha: float | None, *, with_theta: bool) -> Maximum:
         # With θ = θ₀ + Lη the prior is η ~ N(0, I) and the posterior a ridge ellipsoid at α = σ².

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-import logging
 import math
-import warnings
 from collections.abc import Mapping
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._validation import Array, one_of, positive
-from mixbandit.confidence.base import ConfidenceSequence
-from mixbandit.confidence.support import Maximum, ResidualBall, split
-from mixbandit.errors import AssumptionsRefuted, AssumptionsRefutedWarning, DamagedState
+from mixbandit._validation import Array, nonnegative
+from mixbandit.confidence.ball import BallSequence
+from mixbandit.confidence.support import Maximum, ResidualBall, ellipsoid_maximum, ridge_ball, split
+from mixbandit.errors import DamagedState, InvalidInput, NotMergeable
 from mixbandit.features import FeatureMap
-from mixbandit.forecasters import Forecaster, Mixture, Standard, as_cost, mixture_from_state_dict
+from mixbandit.forecasters import (
+    Cost,
+    Forecaster,
+    Mixture,
+    Scaled,
+    Standard,
+    as_cost,
+    mixture_from_state_dict,
+    not_storable,
+)
 
-logger = logging.getLogger(__name__)
 
-
-class MartingaleMixture(ConfidenceSequence):
+class MartingaleMixture(BallSequence):
     """Θ_t = {θ : ‖Φθ − r‖ ≤ R_t, ‖θ‖ ≤ B} holds θ* at all times t at once with probability ≥ 1−δ.
 
     Assumed: expected rewards φ(a)ᵀθ* with ‖θ*‖ ≤ `norm_bound`, and noise that is conditionally
@@ -30,12 +34,13 @@ class MartingaleMixture(ConfidenceSequence):
     `upper` and `lower` are exact (the paper's CMM); with `alpha` they are its closed form (AMM), valid at
     every α > 0. `mixture` decides how tight the set is, never whether it is valid.
 
+    `reward_range` states that expected rewards lie in [low, high]; bounds are cut there. `misspecification`
+    allows the expected reward to deviate from a linear function by up to that much at every action.
+
     An empty set has probability ≤ δ under the assumptions, so it refutes them. `on_empty` says what bounds
     then do: "raise" AssumptionsRefuted, or "inflate" the radius until the set has an inside again, with a
     warning and `Support.inflated` set, because no guarantee remains.
     """
-
-    guarantee = "anytime"
 
     def __init__(
         self,
@@ -45,134 +50,147 @@ class MartingaleMixture(ConfidenceSequence):
         norm_bound: float,
         delta: float = 0.01,
         mixture: Mixture | Forecaster | None = None,
+        reward_range: tuple[float, float] | None = None,
+        misspecification: float = 0.0,
         on_empty: str = "raise",
     ) -> None:
-        super().__init__(features, sigma=sigma, delta=delta)
-        self.norm_bound = positive(norm_bound, "norm_bound")
+        super().__init__(
+            features,
+            sigma=sigma,
+            norm_bound=norm_bound,
+            delta=delta,
+            reward_range=reward_range,
+            on_empty=on_empty,
+        )
+        self.misspecification = nonnegative(misspecification, "misspecification")
         self.mixture = Standard() if mixture is None else mixture
-        self.on_empty = one_of(on_empty, ("raise", "inflate"), "on_empty")
         self._cost = as_cost(self.mixture, self.features, self.sigma)
-        self._ball_cache: ResidualBall | None = None
-        self._open_ball_cache: ResidualBall | None = None
 
     @property
     def alpha0(self) -> float:
-        if isinstance(self.mixture, Mixture):
-            return self.mixture.alpha0(self.features.dim, self.sigma)
-        return self.sigma**2
+        return self._cost.alpha0(self._statistics, self._spectrum)
 
     @property
     def radius(self) -> float:
-        """R, the bound on ‖Φθ* − r‖ (label eq:confidence-set)."""
-        ball = self._ball()
-        return math.sqrt(max(ball.excess + ball.spectrum.rss, 0.0))
-
-    def analytic_radius(self, alpha: float | None = None) -> float:
-        """√ρ(α), the radius of the closed-form bound (R_AMM in the paper); at `alpha0` unless given."""
-        multiplier = self.alpha0 if alpha is None else positive(alpha, "alpha")
-        rho = self._ball().rho(multiplier)
-        if rho < 0.0:
-            raise AssumptionsRefuted(self._refutation())
-        return math.sqrt(rho)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether the data refute the assumptions at level δ."""
-        return self._ball().feasibility.is_empty
-
-    def contains(self, theta: ArrayLike, *, rtol: float = 1e-9) -> bool:
-        vector, ball = self._theta(theta), self._ball()
-        return bool(
-            ball.distance2(vector) <= ball.excess * (1.0 + rtol)
-            and np.linalg.norm(vector) <= self.norm_bound * (1.0 + rtol)
-        )
+        """R, the bound on ‖f* − r‖ for the expected rewards f* (label eq:confidence-set), linear or not."""
+        return self._radius(self._cost)
 
     def log_evalue(self, theta: ArrayLike) -> float:
-        """Logarithm of the mixture martingale E_t(θ): an e-value against θ* = θ, to be read at any time.
+        if self.misspecification:
+            raise InvalidInput("an e-value against one θ needs misspecification=0: it tests a linear function")
+        return super().log_evalue(theta)
 
-        Under H₀ it exceeds ln(1/δ) at some time with probability at most δ, for every δ.
-        """
-        ball = self._ball()
-        beyond = ball.distance2(self._theta(theta)) - ball.excess
-        return beyond / (2.0 * self.sigma**2) - math.log(self.delta)
+    log_evalue.__doc__ = BallSequence.log_evalue.__doc__
 
     def copy(self) -> Self:
         new = super().copy()
         new._cost = self._cost.copy()
         return new
 
+    def _learn(self, actions: Array, phi: Array, rewards: Array, weights: Array | None) -> None:
+        if not self._cost.stepwise:
+            super()._learn(actions, phi, rewards, weights)
+            return
+        # Row by row, so that cost and statistics stay together even if a user's forecaster fails midway.
+        for i, reward in enumerate(rewards):
+            weight = 1.0 if weights is None else float(weights[i])
+            self._cost.update(actions[i], phi[i], float(reward), weight)
+            row = slice(i, i + 1)
+            super()._learn(actions[row], phi[row], rewards[row], None if weights is None else weights[row])
+
+    def _ball_at(self, sigma: float, norm_bound: float) -> ResidualBall | None:
+        cost = self._cost if sigma == self.sigma else self._cost.at_sigma(sigma)
+        if cost is None:
+            return None
+        spectrum = self._spectrum()
+        if self._uses_ridge_form:
+            return ridge_ball(spectrum, self._ridge_alpha(cost), self._ridge_radius(cost, norm_bound), norm_bound)
+        excess = cost.excess(self._statistics, spectrum) + self._delta_term(sigma)
+        if self.misspecification:
+            # ‖Φθ* − r‖ ≤ ‖f* − r‖ + ‖Φθ* − f*‖ ≤ R + ε√t, for any forecaster: excess + 2Rη + η².
+            deviation = self._deviation
+            excess += deviation * (2.0 * self._radius(cost) + deviation)
+        return ResidualBall(spectrum, excess, norm_bound)
+
     def _maximum(self, phi: Array, alpha: float | None, *, with_theta: bool) -> Maximum:
-        ball = self._open_ball()
-        directions = split(phi, ball.spectrum, with_outside=with_theta)
-        if alpha is None:
-            return ball.maximise(directions, self.alpha0, with_theta=with_theta)
-        return ball.closed_form(directions, alpha, with_theta=with_theta)
+        if alpha is None or not self._uses_ridge_form:
+            return super()._maximum(phi, alpha, with_theta=with_theta)
+        ridge_alpha = self._ridge_alpha(self._cost)
+        if alpha < ridge_alpha:
+            raise InvalidInput(
+                f"with misspecification the closed form needs alpha ≥ alpha0 = {ridge_alpha:g}, got {alpha:g}"
+            )
+        self._open_ball()  # raises or warns if the set is empty
+        if alpha > ridge_alpha:  # the ridge is part of the set already
+            return super()._maximum(phi, alpha - ridge_alpha, with_theta=with_theta)
+        spectrum = self._spectrum()
+        directions = split(phi, spectrum, with_outside=with_theta)
+        radius = self._ridge_radius(self._cost, self.norm_bound)
+        return ellipsoid_maximum(spectrum, directions, ridge_alpha, radius**2, with_theta=with_theta)
 
-    def _before_update(self, actions: Array, rewards: Array, weights: Array) -> None:
-        self._cost.update(actions, rewards, weights)
+    def _reported(self, maximum: Array, sign: float) -> Array:
+        # What is bounded is the expected reward, which may differ from φᵀθ* by ε.
+        return super()._reported(maximum + self.misspecification, sign)
 
-    def _forget(self) -> None:
-        super()._forget()
-        self._ball_cache = self._open_ball_cache = None
-
-    def _ball(self) -> ResidualBall:
-        """The set as it is, empty or not."""
-        if self._ball_cache is None:
-            spectrum = self._spectrum()
-            excess = self._cost.excess(self._statistics, spectrum) + self._delta_term
-            self._ball_cache = ResidualBall(spectrum, excess, self.norm_bound)
-        return self._ball_cache
-
-    def _open_ball(self) -> ResidualBall:
-        """The set as bounds are made from it: with an inside, or an error or a warning."""
-        if self._open_ball_cache is None:
-            ball = self._ball()
-            if ball.feasibility.is_empty:
-                message = self._refutation()
-                if self.on_empty == "raise":
-                    raise AssumptionsRefuted(message)
-                logger.warning(message)
-                warnings.warn(message, AssumptionsRefutedWarning, stacklevel=4)
-                ball = ball.opened(margin=self._delta_term)
-            elif ball.feasibility.is_touching:
-                logger.info("the confidence set is a single point up to rounding (t = %d)", self.t)
-                ball = ball.opened()
-            self._open_ball_cache = ball
-        return self._open_ball_cache
+    def _radius(self, cost: Cost) -> float:
+        excess = cost.excess(self._statistics, self._spectrum()) + self._delta_term(cost.sigma)
+        return math.sqrt(max(excess + self._spectrum().rss, 0.0))
 
     @property
-    def _delta_term(self) -> float:
-        return -2.0 * self.sigma**2 * math.log(self.delta)
+    def _uses_ridge_form(self) -> bool:
+        """Whether misspecification is met by the tighter of two forms, which N(0, cΦΦᵀ) allows.
 
-    @property
-    def _is_inflated(self) -> bool:
-        return self.is_empty
+        Had the rewards been linear, θ̂ would have moved by at most ε√t in the norm of V, and the closed form's
+        radius at α₀, σ² ln det + 2σ² ln(1/δ) + α₀B², does not depend on rewards at all.
+        """
+        return self.misspecification > 0.0 and isinstance(self.mixture, Scaled)
 
-    def _refutation(self) -> str:
-        return (
-            f"after {self.t} rewards the confidence set is empty: at level delta={self.delta:g} the data "
-            f"refute sigma={self.sigma:g}, norm_bound={self.norm_bound:g} or that the expected reward is "
-            "linear in the features"
+    def _ridge_alpha(self, cost: Cost) -> float:
+        return cost.alpha0(self._statistics, self._spectrum)
+
+    def _ridge_radius(self, cost: Cost, norm_bound: float) -> float:
+        spectrum, alpha = self._spectrum(), self._ridge_alpha(cost)
+        exact = ResidualBall(
+            spectrum, cost.excess(self._statistics, spectrum) + self._delta_term(cost.sigma), norm_bound
         )
+        return math.sqrt(exact.rho(alpha)) + self._deviation
+
+    @property
+    def _deviation(self) -> float:
+        """A bound on ‖Φθ* − f*‖ over the (weighted) rows seen."""
+        return self.misspecification * math.sqrt(self._statistics.weight2)
+
+    def _check_mergeable(self, other: Self) -> None:
+        if self._cost.stepwise:
+            raise NotMergeable(
+                f"{self.mixture!r} learns from rewards in their order, which a merge does not know; "
+                "fixed linear mixtures and grids of them can be merged"
+            )
+        super()._check_mergeable(other)
 
     def _parameters(self) -> dict[str, Any]:
         if not isinstance(self.mixture, Mixture):
-            raise DamagedState(
-                f"the forecaster {type(self.mixture).__name__} is code and cannot be stored by mixbandit"
-            )
+            raise not_storable(self.mixture)
         return {
-            "norm_bound": self.norm_bound,
+            **super()._parameters(),
+            "misspecification": self.misspecification,
             "mixture": self.mixture.state_dict(),
-            "on_empty": self.on_empty,
         }
+
+    def _memory(self) -> dict[str, Any]:
+        return {"cost": self._cost.state_dict()}
+
+    def _recall(self, state: Mapping[str, Any]) -> None:
+        try:
+            self._cost.load_state_dict(state["cost"])
+        except (TypeError, ValueError) as error:
+            raise DamagedState(f"the state of the mixture cannot be read: {error}") from error
 
     @classmethod
     def _from_parameters(cls, features: FeatureMap, state: Mapping[str, Any]) -> Self:
         return cls(
             features,
-            sigma=state["sigma"],
-            norm_bound=state["norm_bound"],
-            delta=state["delta"],
+            **cls._stored_options(state),
             mixture=mixture_from_state_dict(state["mixture"]),
-            on_empty=state["on_empty"],
+            misspecification=state["misspecification"],
         )

@@ -54,9 +54,7 @@ class OFULSequence(FixedMultiplier):
     def _maximum(self, phi: Array, alpha: float | None, *, with_theta: bool) -> Maximum:
         spectrum = self._spectrum()
         directions = split(phi, spectrum, with_outside=with_theta)
-        return ellipsoid_maximum(
-            spectrum, directions, self.alpha, self.ellipsoid_radius**2, with_theta=with_theta
-        )
+        return ellipsoid_maximum(spectrum, directions, self.alpha, self.ellipsoid_radius**2, with_theta=with_theta)
 
     def _parameters(self) -> dict[str, Any]:
         return {"norm_bound": self.norm_bound, "alpha": self.alpha}

@@ -202,6 +202,20 @@ class ResidualBall:
         return alpha
 
 
+def ridge_ball(spectrum: Spectrum, alpha: float, radius: float, norm_bound: float) -> ResidualBall:
+    """{θ : ‖θ − θ̂_α‖_V ≤ radius, ‖θ‖ ≤ B}, V = ΦᵀΦ + αI: a ball of the residuals of the rows of Φ and √αI."""
+    d, rank = spectrum.basis.shape
+    scale = np.hypot(spectrum.singular, math.sqrt(alpha))
+    rest = np.linalg.qr(spectrum.basis, mode="complete")[0][:, rank:]
+    ridge = Spectrum(
+        singular=np.append(scale, np.full(d - rank, math.sqrt(alpha))),
+        basis=np.column_stack((spectrum.basis, rest)),
+        z=np.append(spectrum.singular / scale * spectrum.z, np.zeros(d - rank)),
+        rss=0.0,
+    )
+    return ResidualBall(ridge, radius**2, norm_bound)
+
+
 def ellipsoid_maximum(
     spectrum: Spectrum, d: Directions, alpha: float, radius2: float, *, with_theta: bool = False
 ) -> Maximum:

@@ -66,14 +66,10 @@ def _wrong_prior(theta: Array) -> Linear:
 SEQUENCES: dict[str, Factory] = {
     "standard": lambda th, s, d: MartingaleMixture(len(th), **_assumptions(th, s, d)),
     "scaled": lambda th, s, d: MartingaleMixture(len(th), **_assumptions(th, s, d), mixture=Scaled(0.1)),
-    "wrong-prior": lambda th, s, d: MartingaleMixture(
-        len(th), **_assumptions(th, s, d), mixture=_wrong_prior(th)
-    ),
+    "wrong-prior": lambda th, s, d: MartingaleMixture(len(th), **_assumptions(th, s, d), mixture=_wrong_prior(th)),
     "oful": lambda th, s, d: OFULSequence(len(th), **_assumptions(th, s, d)),
     "bayes": lambda th, s, d: BayesCredible(len(th), **_assumptions(th, s, d)),
-    "bayes-wrong-prior": lambda th, s, d: BayesCredible(
-        len(th), **_assumptions(th, s, d), mixture=_wrong_prior(th)
-    ),
+    "bayes-wrong-prior": lambda th, s, d: BayesCredible(len(th), **_assumptions(th, s, d), mixture=_wrong_prior(th)),
 }
 
 
@@ -149,9 +145,7 @@ def draw(results: Sequence[Coverage]) -> Figure:
     rounds, delta = results[0].settings.rounds, results[0].settings.delta
     for ax, design in zip(axes, designs, strict=True):
         shown = {
-            (r.settings.sequence, r.settings.noise): r.first_misses
-            for r in results
-            if r.settings.design == design
+            (r.settings.sequence, r.settings.noise): r.first_misses for r in results if r.settings.design == design
         }
         plots.miss_rates(ax, shown, rounds, delta)
         ax.set_title(design)

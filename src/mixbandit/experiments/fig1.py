@@ -82,9 +82,7 @@ def draw(result: Fig1) -> Figure:
     fig, axes = plots.figure(columns=len(METHODS), sharey=True)
     for ax, method, colour in zip(axes, METHODS, plots.COLOURS, strict=False):
         lower, upper = result.bands[method]
-        plots.bounds(
-            ax, result.x, lower, upper, truth=result.truth, data=result.data, colour=colour, label=method
-        )
+        plots.bounds(ax, result.x, lower, upper, truth=result.truth, data=result.data, colour=colour, label=method)
         ax.set(title=f"{method}: mean width {result.mean_widths[method]:.2f}", xlabel="x", xlim=(0.0, 1.0))
         ax.legend(loc="lower left", fontsize="small", ncols=3)
     axes[0].set_ylabel("f(x)")

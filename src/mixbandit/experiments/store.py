@@ -58,7 +58,5 @@ class ResultStore:
         header, *rows = list(csv.reader(lines)) or [[]]
         complete = text.endswith("\n") and all(len(row) == len(self._columns) for row in rows)
         if comment != self._comment or tuple(header) != self._columns or not complete:
-            raise DamagedState(
-                f"{self.path} was not written by these settings, or is damaged; remove it to start over"
-            )
+            raise DamagedState(f"{self.path} was not written by these settings, or is damaged; remove it to start over")
         self.rows = {int(row[0]): tuple(row[1:]) for row in rows}

@@ -7,9 +7,7 @@ from mixbandit.forecasters import log_det
 from tests.confidence.instances import draw, radius2_by_definition
 
 # What the t×t definition itself can be trusted for in double precision.
-WELL_CONDITIONED = [
-    seed for seed in range(200) if draw(seed).family not in ("huge features", "graded features")
-]
+WELL_CONDITIONED = [seed for seed in range(200) if draw(seed).family not in ("huge features", "graded features")]
 
 
 @pytest.mark.parametrize("seed", WELL_CONDITIONED)

@@ -1,0 +1,177 @@
+"""What sequences share whose set is an ellipsoid cut by the norm ball: emptiness, e-values, audit, known ranges."""
+
+from __future__ import annotations
+
+import abc
+import logging
+import math
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mixbandit._validation import Array, interval, one_of, positive
+from mixbandit.confidence.audit import Audit, audit
+from mixbandit.confidence.base import ConfidenceSequence
+from mixbandit.confidence.support import Maximum, ResidualBall, split
+from mixbandit.errors import AssumptionsRefuted, AssumptionsRefutedWarning
+from mixbandit.features import FeatureMap
+
+logger = logging.getLogger(__name__)
+
+
+class BallSequence(ConfidenceSequence):
+    """A sequence of sets {θ : (θ−θ̂)ᵀP(θ−θ̂) ≤ G, ‖θ‖ ≤ B}; a child says what P, θ̂ and G are in `_ball_at`."""
+
+    guarantee = "anytime"
+
+    def __init__(
+        self,
+        features: FeatureMap | int,
+        *,
+        sigma: float,
+        norm_bound: float,
+        delta: float,
+        reward_range: tuple[float, float] | None,
+        on_empty: str,
+    ) -> None:
+        super().__init__(features, sigma=sigma, delta=delta)
+        self.norm_bound = positive(norm_bound, "norm_bound")
+        self.reward_range = None if reward_range is None else interval(reward_range, "reward_range")
+        self.on_empty = one_of(on_empty, ("raise", "inflate"), "on_empty")
+        self._ball_cache: ResidualBall | None = None
+        self._open_ball_cache: ResidualBall | None = None
+
+    def analytic_radius(self, alpha: float | None = None) -> float:
+        """√ρ(α), the radius of the closed-form bound (R_AMM in the paper); at `alpha0` unless given."""
+        rho = self._ball().rho(self.alpha0 if alpha is None else positive(alpha, "alpha"))
+        if rho < 0.0:
+            raise AssumptionsRefuted(self._refutation("the confidence set is empty"))
+        return math.sqrt(rho)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the data refute the assumptions at level δ."""
+        return self._ball().feasibility.is_empty
+
+    def contains(self, theta: ArrayLike, *, rtol: float = 1e-9) -> bool:
+        vector, ball = self._theta(theta), self._ball()
+        return bool(
+            ball.distance2(vector) <= ball.excess * (1.0 + rtol)
+            and np.linalg.norm(vector) <= self.norm_bound * (1.0 + rtol)
+        )
+
+    def log_evalue(self, theta: ArrayLike) -> float:
+        """Logarithm of the mixture martingale E_t(θ): an e-value against θ* = θ, to be read at any time.
+
+        If θ* = θ, it exceeds ln(1/a) at some time with probability at most a, for every a.
+        """
+        ball = self._ball()
+        beyond = ball.distance2(self._theta(theta)) - ball.excess
+        return beyond / (2.0 * self.sigma**2) - math.log(self.delta)
+
+    def pvalue(self, theta: ArrayLike) -> float:
+        """An anytime-valid p-value of θ* = θ: if that is so, it is ever ≤ a with probability at most a."""
+        return math.exp(min(-self.log_evalue(theta), 0.0))
+
+    def audit(self) -> Audit:
+        """What the data so far say about the assumptions, at no extra δ; print it to read it."""
+        return audit(
+            t=self.t,
+            delta=self.delta,
+            sigma=self.sigma,
+            norm_bound=self.norm_bound,
+            spectrum=self._spectrum(),
+            residual_spread=self._residual_spread(),
+            ball_at=self._ball_at,
+        )
+
+    @abc.abstractmethod
+    def _ball_at(self, sigma: float, norm_bound: float) -> ResidualBall | None:
+        """The set had these been stated; None where it cannot be told for another σ."""
+
+    def _maximum(self, phi: Array, alpha: float | None, *, with_theta: bool) -> Maximum:
+        ball = self._open_ball()
+        directions = split(phi, ball.spectrum, with_outside=with_theta)
+        if alpha is None:
+            return ball.maximise(directions, self.alpha0, with_theta=with_theta)
+        return ball.closed_form(directions, alpha, with_theta=with_theta)
+
+    def _reported(self, maximum: Array, sign: float) -> Array:
+        bounds = sign * maximum
+        if self.reward_range is None:
+            return bounds
+        low, high = self.reward_range
+        # A lower bound above the range, or an upper bound below it, contradicts what was stated.
+        slack = 1e-9 * (high - low)
+        wrong = bounds < low - slack if sign > 0.0 else bounds > high + slack
+        if wrong.any():
+            self._refuted("a bound on an expected reward lies outside reward_range")
+        return np.clip(bounds, low, high)
+
+    def _forget(self) -> None:
+        super()._forget()
+        self._ball_cache = self._open_ball_cache = None
+
+    def _ball(self) -> ResidualBall:
+        """The set as it is, empty or not."""
+        if self._ball_cache is None:
+            self._ball_cache = self._ball_at(self.sigma, self.norm_bound)
+        assert self._ball_cache is not None
+        return self._ball_cache
+
+    def _open_ball(self) -> ResidualBall:
+        """The set as bounds are made from it: with an inside, or an error or a warning."""
+        if self._open_ball_cache is None:
+            ball = self._ball()
+            if ball.feasibility.is_empty:
+                self._refuted("the confidence set is empty")
+                ball = ball.opened(margin=self._delta_term(self.sigma))
+            elif ball.feasibility.is_touching:
+                logger.info("the confidence set is a single point up to rounding (t = %d)", self.t)
+                ball = ball.opened()
+            self._open_ball_cache = ball
+        return self._open_ball_cache
+
+    def _residual_spread(self) -> float | None:
+        """Root mean square of the least-squares residuals, in units in which it should be about σ."""
+        spare = self.t - self._spectrum().rank
+        return math.sqrt(self._spectrum().rss / spare) if spare > 0 else None
+
+    def _delta_term(self, sigma: float) -> float:
+        return -2.0 * sigma**2 * math.log(self.delta)
+
+    @property
+    def _is_inflated(self) -> bool:
+        return self.is_empty
+
+    def _refuted(self, what: str) -> None:
+        """Raise, or warn where the user wants to go on."""
+        message = self._refutation(what)
+        if self.on_empty == "raise":
+            raise AssumptionsRefuted(message)
+        logger.warning(message)
+        warnings.warn(message, AssumptionsRefutedWarning, stacklevel=5)
+
+    def _refutation(self, what: str) -> str:
+        stated = f"sigma={self.sigma:g}, norm_bound={self.norm_bound:g}"
+        if self.reward_range is not None:
+            stated += f", reward_range={self.reward_range}"
+        return (
+            f"after {self.t} rewards {what}: at level delta={self.delta:g} the data refute {stated} "
+            "or that the expected reward is linear in the features"
+        )
+
+    def _parameters(self) -> dict[str, Any]:
+        return {
+            "norm_bound": self.norm_bound,
+            "reward_range": None if self.reward_range is None else list(self.reward_range),
+            "on_empty": self.on_empty,
+        }
+
+    @staticmethod
+    def _stored_options(state: Mapping[str, Any]) -> dict[str, Any]:
+        names = ("sigma", "norm_bound", "delta", "reward_range", "on_empty")
+        return {name: state[name] for name in names}

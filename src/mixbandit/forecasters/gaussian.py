@@ -1,0 +1,182 @@
+"""Gaussian mixtures N(μ, T) with a mean function and a kernel, by a growing Cholesky factor: O(t²) a reward.
+
+| symbol | meaning | shape |
+|---|---|---|
+| Λ | lower-triangular factor of I + T/σ² | (t, t) |
+| y | Λ⁻¹(μ − r)/σ, so that the quadratic term is σ²‖y‖² | (t,) |
+
+A new reward appends a row to Λ and an entry to y: the entry squared and the logarithm of the new diagonal are
+its cost. With weights σ/σ_k, rows and columns of T, μ and r are multiplied by them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mixbandit._validation import Array, as_float_array, check_finite
+from mixbandit.errors import InvalidInput
+from mixbandit.features import FeatureMap
+from mixbandit.forecasters.base import Mixture, RunningCost, not_storable
+from mixbandit.kernels import Kernel
+
+KernelFunction = Callable[[Array, Array], ArrayLike]
+MeanFunction = Callable[[Array], ArrayLike]
+
+
+class GrowingCholesky:
+    """The lower-triangular factor of a matrix that gains a row and a column at a time."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._storage: Array = np.zeros((16, 16))
+
+    @property
+    def factor(self) -> Array:
+        return self._storage[: self.size, : self.size]
+
+    def solve(self, b: Array, *, transposed: bool = False) -> Array:
+        """Λ⁻¹b, or Λ⁻ᵀb."""
+        from scipy.linalg import solve_triangular
+
+        if self.size == 0:
+            return b
+        return np.asarray(solve_triangular(self.factor, b, lower=True, trans=int(transposed), check_finite=False))
+
+    def append(self, row: Array, diagonal: float) -> None:
+        """Add a row of the factor, given what `solve` made of the new column, and its diagonal entry."""
+        if self.size == len(self._storage):
+            grown = np.zeros((2 * self.size, 2 * self.size))
+            grown[: self.size, : self.size] = self._storage
+            self._storage = grown
+        self._storage[self.size, : self.size] = row
+        self._storage[self.size, self.size] = diagonal
+        self.size += 1
+
+    def copy(self) -> GrowingCholesky:
+        return self.from_factor(self.factor)
+
+    @classmethod
+    def from_factor(cls, factor: Array) -> GrowingCholesky:
+        new = cls()
+        new.size = len(factor)
+        capacity = max(16, 2 * new.size)
+        new._storage = np.zeros((capacity, capacity))
+        new._storage[: new.size, : new.size] = factor
+        return new
+
+
+class Chain(RunningCost):
+    """The cost of N(μ, T), given the columns of T one after the other; also what is shared by its kin."""
+
+    def __init__(self, kernel: KernelFunction, dim_in: int, sigma: float) -> None:
+        super().__init__(sigma)
+        self._kernel = kernel
+        self._actions: Array = np.empty((0, dim_in))
+        self._weights: Array = np.empty(0)
+        self._factor = GrowingCholesky()
+        self._y: Array = np.empty(0)
+
+    def _columns(self, action: Array, weight: float) -> tuple[Array, float]:
+        """Column and diagonal entry that the new action adds to the weighted kernel matrix over σ²."""
+        scale = weight / self.sigma**2
+        rows = np.vstack((self._actions, action))
+        column = as_float_array(self._kernel(rows, action[None]), "the kernel's values")
+        if column.shape != (len(rows), 1):
+            raise InvalidInput(f"the kernel must return shape {(len(rows), 1)}, got {column.shape}")
+        check_finite(column, "the kernel's values")
+        return scale * self._weights * column[:-1, 0], scale * weight * float(column[-1, 0])
+
+    def _extend(self, action: Array, weight: float, column: Array, diagonal: float, error: float) -> None:
+        """Add the action, with its column of T/σ² and the error (μ_j − r_j)/σ of its forecast."""
+        row = self._factor.solve(column)
+        # T is positive semi-definite, so that this is at least 1 but for rounding.
+        spread = max(1.0 + diagonal - float(row @ row), 1.0)
+        y = (error - float(row @ self._y)) / math.sqrt(spread)
+        self._factor.append(row, math.sqrt(spread))
+        self._y = np.append(self._y, y)
+        self._actions = np.vstack((self._actions, action))
+        self._weights = np.append(self._weights, weight)
+        self._add(y**2, spread)
+
+    def copy(self) -> Self:
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__dict__)
+        new._factor = self._factor.copy()
+        return new
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            **super().state_dict(),
+            "actions": self._actions.copy(),
+            "weights": self._weights.copy(),
+            "factor": self._factor.factor.copy(),
+            "y": self._y.copy(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        super().load_state_dict(state)
+        self._actions = np.asarray(state["actions"]).reshape(-1, self._actions.shape[1])
+        self._weights, self._y = np.asarray(state["weights"]), np.asarray(state["y"])
+        self._factor = GrowingCholesky.from_factor(np.asarray(state["factor"]).reshape(len(self._y), -1))
+
+
+class _GaussianCost(Chain):
+    """T_ij = k(a_i, a_j), μ_i = m(a_i)."""
+
+    def __init__(self, mean: MeanFunction | float, kernel: KernelFunction, dim_in: int, sigma: float) -> None:
+        super().__init__(kernel, dim_in, sigma)
+        self._mean = mean
+
+    def update(self, action: Array, phi: Array, reward: float, weight: float) -> None:
+        column, diagonal = self._columns(action, weight)
+        mean = self._mean if isinstance(self._mean, float) else _value(self._mean, action)
+        self._extend(action, weight, column, diagonal, weight * (mean - reward) / self.sigma)
+
+
+class Gaussian(Mixture):
+    """A Gaussian process as mixture: mean function m(a) and kernel k(a, a').
+
+    `mean` is a number or a function of rows (n, dim_in); `kernel` a function of two such arrays that returns
+    the matrix of its values, as `mixbandit.RBF` and `mixbandit.Matern` do. Memory and time grow with t.
+    """
+
+    def __init__(self, mean: MeanFunction | float, kernel: KernelFunction) -> None:
+        self.mean: MeanFunction | float
+        if callable(mean):
+            self.mean = mean
+        else:
+            number = as_float_array(mean, "mean")
+            check_finite(number, "mean")
+            if number.ndim:
+                raise InvalidInput(f"mean must be a number or a function, got shape {number.shape}")
+            self.mean = float(number)
+        self.kernel = checked_kernel(kernel)
+
+    def cost(self, features: FeatureMap, sigma: float) -> _GaussianCost:
+        return _GaussianCost(self.mean, self.kernel, features.dim_in, sigma)
+
+    def _parameters(self) -> dict[str, Any]:
+        if not isinstance(self.mean, float):
+            raise not_storable(self.mean)
+        if not isinstance(self.kernel, Kernel):
+            raise not_storable(self.kernel)
+        return {"mean": self.mean, "kernel": self.kernel.state_dict()}
+
+
+def checked_kernel(kernel: KernelFunction) -> KernelFunction:
+    if not callable(kernel):
+        raise InvalidInput(f"kernel must be a function of two arrays of actions, got {kernel!r}")
+    return kernel
+
+
+def _value(function: MeanFunction, action: Array) -> float:
+    value = as_float_array(function(action[None]), "the mean function's value")
+    if value.size != 1:
+        raise InvalidInput(f"the mean function must return one value per row, got shape {value.shape}")
+    check_finite(value, "the mean function's value")
+    return float(value.reshape(()))

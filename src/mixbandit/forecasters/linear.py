@@ -1,0 +1,176 @@
+"""Fixed linear mixtures N(Φθ₀, ΦΣ₀Φᵀ), whose cost has a closed form in the factor of the data:
+
+    cost = min_θ {‖Φθ − r‖² + σ²(θ−θ₀)ᵀΣ₀⁻¹(θ−θ₀)} + σ² ln det(I + Σ₀ΦᵀΦ/σ²)
+
+With L a root of Σ₀ and θ = θ₀ + Lη the mixture is η ~ N(0, I). In the singular basis of ΦL the minimum minus
+the least-squares residual is Σ σ²z²/(s+σ²), a sum of squares, and the determinant is that of a diagonal.
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mixbandit._validation import Array, as_float_array, check_finite, positive
+from mixbandit.errors import InvalidInput
+from mixbandit.features import FeatureMap
+from mixbandit.forecasters.base import Cost, Forecaster, Mixture
+from mixbandit.statistics import Spectrum, Statistics
+
+
+class LinearMixture(Mixture):
+    """N(Φθ₀, ΦΣ₀Φᵀ), fixed in advance: what a linear reward function with θ ~ N(θ₀, Σ₀) would give."""
+
+    @abc.abstractmethod
+    def alpha0(self, dim: int, sigma: float) -> float:
+        """The multiplier at which the closed-form bound goes best with this mixture."""
+
+    @abc.abstractmethod
+    def prior(self, dim: int) -> tuple[Array | None, Array | float]:
+        """θ₀ (None for 0) and a root of Σ₀: a matrix L with LLᵀ = Σ₀, or a number for a multiple of I."""
+
+    def cost(self, features: FeatureMap, sigma: float) -> LinearCost:
+        return LinearCost(*self.prior(features.dim), self.alpha0(features.dim, 1.0), sigma)
+
+    def forecaster(self, features: FeatureMap, sigma: float) -> Forecaster:
+        """The same mixture as a chain of one-step forecasts (exact Bayesian linear regression)."""
+        shift, root = self.prior(features.dim)
+        return _LinearForecaster(features, sigma, shift, root)
+
+
+class Scaled(LinearMixture):
+    """N(0, cΦΦᵀ): θ ~ N(0, cI)."""
+
+    def __init__(self, c: float) -> None:
+        self.c = positive(c, "c")
+
+    def __repr__(self) -> str:
+        return f"Scaled({self.c!r})"
+
+    def prior(self, dim: int) -> tuple[None, float]:
+        return None, math.sqrt(self.c)
+
+    def alpha0(self, dim: int, sigma: float) -> float:
+        return sigma**2 / self.c
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"c": self.c}
+
+
+class Standard(Scaled):
+    """N(0, ΦΦᵀ), the paper's standard mixture."""
+
+    def __init__(self) -> None:
+        super().__init__(1.0)
+
+    def __repr__(self) -> str:
+        return "Standard()"
+
+    def _parameters(self) -> dict[str, Any]:
+        return {}
+
+
+class Linear(LinearMixture):
+    """N(Φθ₀, ΦΣ₀Φᵀ) for a mean vector θ₀ (d,) and a positive definite covariance Σ₀ (d, d)."""
+
+    def __init__(self, theta0: ArrayLike, Sigma0: ArrayLike) -> None:
+        mean = np.atleast_1d(as_float_array(theta0, "theta0"))
+        covariance = np.atleast_2d(as_float_array(Sigma0, "Sigma0"))
+        if mean.ndim != 1 or covariance.shape != (len(mean), len(mean)):
+            raise InvalidInput(
+                f"theta0 and Sigma0 must have shapes (d,) and (d, d), got {np.shape(theta0)} and {np.shape(Sigma0)}"
+            )
+        check_finite(mean, "theta0")
+        check_finite(covariance, "Sigma0")
+        if not np.allclose(covariance, covariance.T, rtol=1e-10, atol=0.0):
+            worst = np.abs(covariance - covariance.T).max()
+            raise InvalidInput(f"Sigma0 must be symmetric, got entries that differ by {worst:g}")
+        try:
+            self._root: Array = np.linalg.cholesky(covariance).astype(np.float64, copy=False)
+        except np.linalg.LinAlgError:
+            least = np.linalg.eigvalsh(covariance)[0]
+            raise InvalidInput(f"Sigma0 must be positive definite, got a least eigenvalue of {least:g}") from None
+        self.theta0, self.Sigma0 = mean.copy(), covariance.copy()
+
+    def __repr__(self) -> str:
+        return f"Linear(theta0={self.theta0!r}, Sigma0={self.Sigma0!r})"
+
+    def prior(self, dim: int) -> tuple[Array, Array]:
+        if dim != len(self.theta0):
+            raise InvalidInput(f"the features have dimension {dim}, but theta0 has {len(self.theta0)} entries")
+        return self.theta0, self._root
+
+    def alpha0(self, dim: int, sigma: float) -> float:
+        return dim * sigma**2 / float(np.trace(self.Sigma0))
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"theta0": self.theta0.copy(), "Sigma0": self.Sigma0.copy()}
+
+
+class LinearCost(Cost):
+    """The cost of N(Φθ₀, ΦΣ₀Φᵀ), in closed form; it remembers nothing of its own."""
+
+    def __init__(self, shift: Array | None, root: Array | float, unit_alpha0: float, sigma: float) -> None:
+        super().__init__(sigma)
+        self._shift, self._root, self._unit_alpha0 = shift, root, unit_alpha0
+
+    @property
+    def stepwise(self) -> bool:
+        return False
+
+    def excess(self, statistics: Statistics, spectrum: Spectrum) -> float:
+        white, mismatch = self.whitened(statistics, spectrum), 0.0
+        # Both have the same residual, except where rounding gave them different ranks.
+        if white.rank != spectrum.rank:
+            mismatch = white.rss - spectrum.rss
+        fit = float(np.sum((white.z / np.hypot(white.singular / self.sigma, 1.0)) ** 2))
+        return fit + mismatch + self.sigma**2 * log_det(white.singular, self.sigma)
+
+    def alpha0(self, statistics: Statistics, spectrum: Callable[[], Spectrum]) -> float:
+        return self._unit_alpha0 * self.sigma**2
+
+    def at_sigma(self, sigma: float) -> LinearCost:
+        return LinearCost(self._shift, self._root, self._unit_alpha0, sigma)
+
+    def whitened(self, statistics: Statistics, spectrum: Spectrum) -> Spectrum:
+        """The data in coordinates in which the mixture is θ ~ N(0, I), given them in plain ones."""
+        if self._shift is None and isinstance(self._root, float):
+            return Spectrum(self._root * spectrum.singular, spectrum.basis, spectrum.z, spectrum.rss)
+        return statistics.spectrum(self._shift, np.asarray(self._root))
+
+    def copy(self) -> Self:
+        return self
+
+
+class _LinearForecaster:
+    """Bayesian linear regression in recursive form: O(d²) a prediction and a step."""
+
+    def __init__(self, features: FeatureMap, sigma: float, shift: Array | None, root: Array | float) -> None:
+        d = features.dim
+        self._features, self._noise = features, sigma**2
+        self._mean = np.zeros(d) if shift is None else shift.copy()
+        matrix = root * np.eye(d) if isinstance(root, float) else root
+        self._covariance = matrix @ matrix.T
+
+    def predict(self, x: Array) -> tuple[float, float]:
+        phi = self._features(x)[0]
+        return float(phi @ self._mean), float(phi @ self._covariance @ phi)
+
+    def update(self, x: Array, r: float) -> None:
+        phi = self._features(x)[0]
+        cross = self._covariance @ phi
+        spread = self._noise + phi @ cross
+        self._mean += cross * ((r - phi @ self._mean) / spread)
+        self._covariance -= np.outer(cross, cross) / spread
+
+
+def log_det(singular: Array, sigma: float) -> float:
+    """Log-determinant of I + diag(singular²)/σ², right also where it is tiny or a square overflows."""
+    ratio = singular / sigma
+    small = ratio < 1.0
+    return float(np.sum(np.log1p(ratio[small] ** 2)) + 2.0 * np.sum(np.log(np.hypot(ratio[~small], 1.0))))

@@ -1,0 +1,72 @@
+"""Kernels: k(A, B) for rows of actions (n, dim_in) and (m, dim_in) is the matrix (n, m) of k(a, b)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mixbandit._validation import Array, as_float_array, positive
+from mixbandit.errors import DamagedState, InvalidInput
+
+
+class Kernel:
+    """A stationary kernel: `variance` times a profile of the distance in units of `lengthscale`."""
+
+    def __init__(self, lengthscale: ArrayLike = 1.0, variance: float = 1.0) -> None:
+        scales = as_float_array(lengthscale, "lengthscale")
+        if scales.ndim > 1 or scales.size == 0:
+            raise InvalidInput(f"lengthscale must be one number or one per input, got shape {scales.shape}")
+        for scale in scales.flat:
+            positive(float(scale), "lengthscale")
+        self.lengthscale, self.variance = scales, positive(variance, "variance")
+
+    def __call__(self, A: Array, B: Array) -> Array:
+        a, b = A / self.lengthscale, B / self.lengthscale
+        # Differences, not norms and products: equal rows must come out at distance exactly 0.
+        distance2 = np.sum((a[:, None, :] - b[None, :, :]) ** 2, axis=2)
+        return self.variance * self._profile(np.sqrt(distance2))
+
+    def _profile(self, distance: Array) -> Array:
+        raise NotImplementedError
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"type": type(self).__name__, "lengthscale": self.lengthscale, "variance": self.variance}
+
+
+class RBF(Kernel):
+    """exp(−‖a − b‖²/2ℓ²), the Gaussian kernel."""
+
+    def _profile(self, distance: Array) -> Array:
+        return np.asarray(np.exp(-0.5 * distance**2))
+
+
+class Matern(Kernel):
+    """The Matérn kernel of smoothness ν = 1/2, 3/2 or 5/2."""
+
+    def __init__(self, nu: float = 2.5, lengthscale: ArrayLike = 1.0, variance: float = 1.0) -> None:
+        super().__init__(lengthscale, variance)
+        if nu not in (0.5, 1.5, 2.5):
+            raise InvalidInput(f"nu must be 0.5, 1.5 or 2.5, got {nu!r}")
+        self.nu = float(nu)
+
+    def _profile(self, distance: Array) -> Array:
+        scaled = math.sqrt(2.0 * self.nu) * distance
+        polynomial = {0.5: 1.0, 1.5: 1.0 + scaled, 2.5: 1.0 + scaled + scaled**2 / 3.0}[self.nu]
+        return np.asarray(polynomial * np.exp(-scaled))
+
+    def state_dict(self) -> dict[str, Any]:
+        return {**super().state_dict(), "nu": self.nu}
+
+
+def kernel_from_state_dict(state: Mapping[str, Any]) -> Kernel:
+    """The kernel that `state_dict` described."""
+    settings = {name: value for name, value in state.items() if name != "type"}
+    known: dict[str, type[Kernel]] = {"RBF": RBF, "Matern": Matern}
+    kind = state.get("type")
+    if kind not in known:
+        raise DamagedState(f"unknown kernel {kind!r}")
+    return known[kind](**settings)
