@@ -56,7 +56,7 @@ INSIDE = {
         "intersection",
         "conic",
     ],
-    "experiments": ["store", "fig1", "coverage"],
+    "experiments": ["store", "fig1", "coverage", "grid_scale"],
 }
 
 
