@@ -65,12 +65,13 @@ class Audit:
             found.append("No norm bound, however large, would help.")
         elif self.least_norm_bound > 0.0:
             found.append(
-                f"These data need norm_bound ≥ {self.least_norm_bound:.4g} (stated: {self.stated_norm_bound:.4g}); "
-                f"smaller ones are refuted {level}."
+                f"With sigma={self.stated_sigma:g} these data need norm_bound ≥ {self.least_norm_bound:.4g} "
+                f"(stated: {self.stated_norm_bound:.4g}); smaller ones are refuted {level}."
             )
         if self.refuted_sigma:
             found.append(
-                f"Noise levels up to {self.refuted_sigma:.4g} are refuted {level} (stated: {self.stated_sigma:.4g})."
+                f"With norm_bound={self.stated_norm_bound:g} noise levels up to {self.refuted_sigma:.4g} are refuted "
+                f"{level} (stated: {self.stated_sigma:.4g})."
             )
         found += self._hints()
         return tuple(found)
