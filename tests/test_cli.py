@@ -1,5 +1,8 @@
+import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from typer.testing import CliRunner
@@ -54,6 +57,25 @@ def test_coverage_stops_cleanly(tmp_path, monkeypatch):
     assert "goes on" in result.output
 
 
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_ctrl_c_stops_all_processes_and_keeps_the_results(tmp_path, jobs):
+    """As a terminal does it: the signal goes to every process of the group."""
+    arguments = ["coverage", "-T", "200", "-n", "5000", "-j", jobs, "--out", str(tmp_path)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mixbandit", *arguments], start_new_session=True, stdout=subprocess.PIPE, text=True
+    )
+    for _ in range(300):  # until results are on disk
+        time.sleep(0.1)
+        if list(tmp_path.glob("coverage-*.csv")):
+            break
+    os.killpg(process.pid, signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "goes on" in output
+    (results,) = tmp_path.glob("coverage-*.csv")
+    assert 2 < len(results.read_text().splitlines()) < 5000
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [(["--sequence", "magic"], "magic"), (["--noise", "cauchy"], "cauchy"), (["--design", "lazy"], "lazy")],
@@ -78,6 +100,11 @@ def test_the_module_runs_and_errors_are_messages(tmp_path):
     bad = module("coverage", "--delta", "2")
     assert bad.returncode == 1
     assert bad.stderr.strip() == "mixbandit: delta must lie strictly between 0 and 1, got 2.0"
+    (tmp_path / "file").touch()
+    blocked = module("coverage", "-n", "2", "-T", "2", "--out", "file/inside")
+    assert blocked.returncode == 1
+    assert blocked.stderr.strip().startswith("mixbandit: ")
+    assert "Traceback" not in blocked.stderr
 
 
 def test_a_missing_extra_is_named(monkeypatch):

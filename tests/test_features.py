@@ -55,8 +55,69 @@ def test_state_dict_gives_the_same_map(phi):
 
 
 def test_a_users_function_is_not_stored():
-    with pytest.raises(mb.DamagedState, match="quadratic"):
+    with pytest.raises(mb.InvalidInput, match=r"quadratic.*pass it again"):
         features_from_state_dict(MAPS[-1].state_dict())
+
+
+def test_a_users_function_is_given_again_and_verified():
+    state = MAPS[-1].state_dict()
+    assert features_from_state_dict(state, MAPS[-2]) is MAPS[-2]
+    other = mb.FromCallable(lambda a: quadratic(a) + 0.1, dim_in=2, dim=3)
+    with pytest.raises(mb.InvalidInput, match="other values"):
+        features_from_state_dict(state, other)
+    with pytest.raises(mb.InvalidInput, match="from dimension 2 to 3"):
+        features_from_state_dict(state, mb.Identity(2))
+    with pytest.raises(mb.InvalidInput, match="other values"):
+        features_from_state_dict(MAPS[1].state_dict(), mb.RandomFourier(dim_in=3, dim=7, rng=99))
+
+
+def test_a_map_of_ones_own_needs_two_methods():
+    class Square(mb.FeatureMap):
+        dim_in = dim = 1
+
+        def _evaluate(self, actions):
+            return actions**2
+
+        def _vjp(self, actions, v):
+            return 2 * actions * v
+
+    phi = Square()
+    np.testing.assert_array_equal(phi([[3.0]]), [[9.0]])
+    assert features_from_state_dict(phi.state_dict(), phi) is phi
+    with pytest.raises(mb.InvalidInput, match="Square"):
+        features_from_state_dict(phi.state_dict())
+
+
+@pytest.mark.parametrize("phi", MAPS, ids=IDS)
+def test_nothing_is_shared_with_the_caller(phi):
+    actions = np.random.default_rng(1).normal(size=(5, phi.dim_in))
+    before, features = actions.copy(), phi(actions)
+    features[:] = 7.0
+    phi.vjp(actions, np.ones(phi.dim))[:] = 7.0
+    for value in phi.state_dict().values():
+        if isinstance(value, np.ndarray):
+            value[:] = 7.0
+    np.testing.assert_array_equal(actions, before)
+    assert not np.array_equal(phi(actions), features)
+
+
+def test_a_function_that_changes_its_argument_does_no_harm():
+    def rude(actions):
+        actions -= 0.5
+        return actions
+
+    actions = np.ones((2, 2))
+    mb.FromCallable(rude, 2, 2)(actions)
+    np.testing.assert_array_equal(actions, 1.0)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [{"weights": np.ones(3)}, {"offset": np.ones(2)}, {"weights": np.full((7, 3), np.nan)}, {"offset": ["a"] * 7}],
+)
+def test_a_damaged_map_is_refused(spoil):
+    with pytest.raises((mb.DamagedState, ValueError)):
+        features_from_state_dict(MAPS[1].state_dict() | spoil)
 
 
 def test_random_fourier_features_approximate_the_gaussian_kernel():
@@ -89,6 +150,14 @@ def test_the_same_seed_gives_the_same_map():
         (lambda: mb.RandomFourier(dim_in=2, dim=3, rng=-4), "seed"),
         (lambda: mb.RandomLayer(dim_in=2, dim=3, activation="gelu"), "tanh, relu, sigmoid; got 'gelu'"),
         (lambda: mb.FromCallable("no", dim_in=2, dim=3), "callable"),
+        (lambda: mb.FromCallable(None, dim_in=2, dim=3), "callable"),
+        (lambda: mb.FromCallable(quadratic, dim_in=2, dim=3, vjp=3), "vjp must be callable"),
+        (lambda: mb.Identity(2)(np.ma.array([[1.0, 9.0]], mask=[[0, 1]])), "masked"),
+        (lambda: mb.Identity(1)(np.array(["2020-01-01"], dtype="datetime64[D]")), "must be numbers"),
+        (lambda: mb.Identity(2)(["1", "2"]), "must be numbers"),
+        (lambda: mb.Identity(2)(np.array([1.0, "2"], dtype=object)), "must be numbers"),
+        (lambda: mb.Identity(2)([1.0, 10**400]), "must be numbers"),
+        (lambda: mb.Identity(2)([1.0, 1j]), "must be numbers"),
         (lambda: as_feature_map(lambda a: a), "FromCallable"),
         (lambda: mb.Identity(3)([[1.0, 2.0]]), r"\(n, 3\) or \(3,\), got \(1, 2\)"),
         (lambda: mb.Identity(2)([1.0, np.nan]), r"actions\[0, 1\] must be finite .* got nan"),

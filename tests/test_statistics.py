@@ -55,7 +55,7 @@ def test_spectrum_explains_the_rewards():
     fitted = spectrum.basis @ (spectrum.z / spectrum.singular)
     theta, *_ = np.linalg.lstsq(Phi, r, rcond=None)
     np.testing.assert_allclose(fitted, theta, atol=1e-12)
-    np.testing.assert_allclose(spectrum.rss, np.sum((Phi @ theta - r) ** 2), rtol=1e-12)
+    np.testing.assert_allclose(spectrum.residual(1.0), np.sum((Phi @ theta - r) ** 2), rtol=1e-12)
 
 
 def test_spectrum_in_whitened_coordinates():
@@ -77,7 +77,7 @@ def test_no_information_is_rank_zero():
     assert stats.spectrum().rank == 0
     stats.update(np.zeros((4, 3)), np.ones(4))
     spectrum = stats.spectrum()
-    assert (spectrum.rank, spectrum.rss) == (0, pytest.approx(4.0))
+    assert (spectrum.rank, spectrum.residual(1.0)) == (0, pytest.approx(4.0))
 
 
 def test_memory_does_not_grow():
@@ -101,7 +101,7 @@ def test_state_dict_goes_on_to_the_bit():
     assert again.count == 90
 
 
-@pytest.mark.parametrize("spoil", ["factor", "buffer", "missing", "nan"])
+@pytest.mark.parametrize("spoil", ["factor", "buffer", "missing", "nan", "count", "text", "triangle", "dim"])
 def test_a_damaged_state_is_refused(spoil):
     stats = Statistics(2)
     stats.update(*data(3, 2))
@@ -110,6 +110,14 @@ def test_a_damaged_state_is_refused(spoil):
         del state["count"]
     elif spoil == "nan":
         state["buffer"][0, 0] = np.nan
+    elif spoil == "count":
+        state["count"] = 2.7
+    elif spoil == "text":
+        state["factor"] = "text"
+    elif spoil == "dim":
+        state["dim"] = -5
+    elif spoil == "triangle":
+        state["factor"][1, 0] = 3.0
     elif spoil == "factor":
         state["factor"] = np.zeros((2, 2))
     else:

@@ -18,6 +18,7 @@ from mixbandit.errors import (
     MissingDependency,
     MixbanditError,
     NotMergeable,
+    NotStorable,
 )
 from mixbandit.features import FeatureMap, FromCallable, Identity, RandomFourier, RandomLayer
 from mixbandit.forecasters import (
@@ -60,6 +61,7 @@ __all__ = [
     "MixbanditError",
     "Mixture",
     "NotMergeable",
+    "NotStorable",
     "OFULSequence",
     "RandomFourier",
     "RandomLayer",

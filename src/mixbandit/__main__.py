@@ -19,7 +19,7 @@ def main() -> None:
 
     try:
         app()
-    except MixbanditError as error:
+    except (MixbanditError, OSError) as error:
         sys.exit(f"mixbandit: {error}")
 
 

@@ -12,30 +12,47 @@ from mixbandit.errors import InvalidInput
 
 Array = NDArray[np.float64]
 
-# Squares of larger entries overflow float64 inside a factorisation.
-LARGEST_ENTRY = 1e140
+# Whatever is larger is refused everywhere, so that lengths and bounds stay finite.
+LARGEST_ENTRY = 1e200
+# Data are squared, together with norm bounds and noise levels; within these limits nothing overflows or vanishes.
+LARGEST_DATUM = 1e50
+SMALLEST_SETTING, LARGEST_SETTING = 1e-20, 1e20
+SMALLEST_MULTIPLIER, LARGEST_MULTIPLIER = 1e-100, 1e100
+SMALLEST_PROBABILITY = 1e-200
 
 
 def as_float_array(value: ArrayLike, name: str) -> Array:
-    """`value` as a float64 array; InvalidInput for text, ragged lists, complex numbers."""
+    """`value` as a float64 array; InvalidInput for text, dates, ragged lists, complex numbers, hidden entries."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise InvalidInput(f"{name} must not have masked entries, got {_shorten(value)}")
     try:
         array = np.asarray(value)
-        if array.dtype.kind == "c":
-            raise TypeError("complex numbers")
+        if array.dtype.kind == "O":
+            array = _from_objects(array)
+        if array.dtype.kind not in "biuf":
+            raise TypeError(f"dtype {array.dtype}")
         return array.astype(np.float64, copy=False)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(f"{name} must be numbers, got {_shorten(value)} ({error})") from error
 
 
-def check_finite(array: Array, name: str) -> None:
-    """Raise InvalidInput naming the first entry that is NaN, infinite or too large to square."""
+def _from_objects(array: NDArray[Any]) -> Array:
+    """Object arrays, as mixed DataFrames give, entry by entry: float() would also read text."""
+    for entry in array.flat:
+        if isinstance(entry, str | bytes | complex) or entry is None or entry is np.ma.masked:
+            raise TypeError(f"{type(entry).__name__} {entry!r}")
+    return array.astype(np.float64)
+
+
+def check_finite(array: Array, name: str, largest: float = LARGEST_ENTRY) -> None:
+    """Raise InvalidInput naming the first entry that is NaN, infinite or too large."""
     # One pass suffices in the usual case: NaN and infinity both fail the comparison.
-    usable = np.abs(array) <= LARGEST_ENTRY
+    usable = np.abs(array) <= largest
     if usable.all():
         return
     index = tuple(int(i) for i in np.argwhere(~usable)[0])
     where = f"{name}[{', '.join(map(str, index))}]" if index else name
-    raise InvalidInput(f"{where} must be finite and at most {LARGEST_ENTRY:g} in size, got {array[index]}")
+    raise InvalidInput(f"{where} must be finite and at most {largest:g} in size, got {array[index]}")
 
 
 def as_rows(value: ArrayLike, width: int, name: str) -> Array:
@@ -62,12 +79,19 @@ def as_vector(value: ArrayLike, length: int, name: str) -> Array:
     return array
 
 
-def positive(value: float, name: str) -> float:
-    """`value` as a float in (0, ∞)."""
+def positive(value: float, name: str, least: float = SMALLEST_SETTING, most: float = LARGEST_SETTING) -> float:
+    """`value` as a positive float, not so small or large that its square would leave the range of floats."""
     number = _number(value, name)
     if not (number > 0 and math.isfinite(number)):
         raise InvalidInput(f"{name} must be positive and finite, got {value!r}")
+    if not least <= number <= most:
+        raise InvalidInput(f"{name} must lie in [{least:g}, {most:g}], got {value!r}")
     return number
+
+
+def multiplier(value: float, name: str) -> float:
+    """`value` as a multiplier α > 0, which is in units of squared features."""
+    return positive(value, name, SMALLEST_MULTIPLIER, LARGEST_MULTIPLIER)
 
 
 def nonnegative(value: float, name: str) -> float:
@@ -95,6 +119,8 @@ def probability(value: float, name: str) -> float:
     number = _number(value, name)
     if not 0 < number < 1:
         raise InvalidInput(f"{name} must lie strictly between 0 and 1, got {value!r}")
+    if number < SMALLEST_PROBABILITY:
+        raise InvalidInput(f"{name} must be at least {SMALLEST_PROBABILITY:g}, got {value!r}")
     return number
 
 
@@ -122,10 +148,10 @@ def as_generator(rng: int | np.random.Generator | None) -> np.random.Generator:
 
 def _number(value: Any, name: str) -> float:
     try:
-        if isinstance(value, bool | str):
+        if isinstance(value, bool | np.bool_ | str | bytes) or value is np.ma.masked:
             raise TypeError
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidInput(f"{name} must be a number, got {_shorten(value)}") from None
 
 

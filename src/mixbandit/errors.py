@@ -17,6 +17,10 @@ class NotMergeable(MixbanditError):
     """Two sequences differ in more than their data, or remember more than can be put together."""
 
 
+class NotStorable(MixbanditError):
+    """Code that the user gave, such as a forecaster, cannot be part of a saved state."""
+
+
 class DamagedState(MixbanditError, ValueError):
     """A saved state is incomplete, inconsistent, or written by a newer version."""
 

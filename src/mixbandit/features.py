@@ -62,12 +62,15 @@ class FeatureMap(abc.ABC):
         """What `features_from_state_dict` needs to build this map again: plain values and arrays."""
         return {"type": type(self).__name__, **self._parameters()}
 
-    @abc.abstractmethod
-    def _parameters(self) -> dict[str, Any]: ...
+    def _parameters(self) -> dict[str, Any]:
+        """What `_from_parameters` needs; the defaults make a map that must be given again, as a function is."""
+        probes = _probes(self.dim_in)
+        return {"dim_in": self.dim_in, "dim": self.dim, "probe": self._evaluate(probes)}
 
     @classmethod
-    @abc.abstractmethod
-    def _from_parameters(cls, parameters: Mapping[str, Any]) -> FeatureMap: ...
+    def _from_parameters(cls, parameters: Mapping[str, Any]) -> FeatureMap:
+        name = parameters.get("name", parameters.get("type"))
+        raise InvalidInput(f"the feature map {name!r} is code and is not stored: pass it again as `features`")
 
 
 class Identity(FeatureMap):
@@ -77,10 +80,10 @@ class Identity(FeatureMap):
         self.dim = self.dim_in = positive_int(dim, "dim")
 
     def _evaluate(self, actions: Array) -> Array:
-        return actions
+        return actions.copy()
 
     def _vjp(self, actions: Array, v: Array) -> Array:
-        return v
+        return v.copy()
 
     def _parameters(self) -> dict[str, Any]:
         return {"dim": self.dim}
@@ -99,7 +102,15 @@ class _RandomAffine(FeatureMap):
         self.dim, self.dim_in = weights.shape
 
     def _parameters(self) -> dict[str, Any]:
-        return {"weights": self.weights, "offset": self.offset}
+        return {"weights": self.weights.copy(), "offset": self.offset.copy()}
+
+    def _load(self, parameters: Mapping[str, Any]) -> None:
+        weights, offset = (np.array(parameters[name], dtype=np.float64) for name in ("weights", "offset"))
+        if weights.ndim != 2 or offset.shape != (len(weights),):
+            raise DamagedState(f"weights of shape {weights.shape} came with an offset of shape {offset.shape}")
+        if not (np.isfinite(weights).all() and np.isfinite(offset).all()):
+            raise DamagedState("the weights of the feature map contain NaN or infinity")
+        _RandomAffine.__init__(self, weights, offset)
 
 
 class RandomFourier(_RandomAffine):
@@ -140,7 +151,7 @@ class RandomFourier(_RandomAffine):
     @classmethod
     def _from_parameters(cls, parameters: Mapping[str, Any]) -> RandomFourier:
         new = cls.__new__(cls)
-        _RandomAffine.__init__(new, np.array(parameters["weights"]), np.array(parameters["offset"]))
+        new._load(parameters)
         return new
 
 
@@ -191,7 +202,7 @@ class RandomLayer(_RandomAffine):
     def _from_parameters(cls, parameters: Mapping[str, Any]) -> RandomLayer:
         new = cls.__new__(cls)
         new.activation = one_of(str(parameters["activation"]), tuple(cls._activations), "activation")
-        _RandomAffine.__init__(new, np.array(parameters["weights"]), np.array(parameters["offset"]))
+        new._load(parameters)
         return new
 
 
@@ -210,18 +221,20 @@ class FromCallable(FeatureMap):
         vjp: Callable[[Array, Array], ArrayLike] | None = None,
     ) -> None:
         self.dim_in, self.dim = positive_int(dim_in, "dim_in"), positive_int(dim, "dim")
-        for name, given in (("function", function), ("vjp", vjp)):
-            if given is not None and not callable(given):
-                raise InvalidInput(f"{name} must be callable, got {given!r}")
+        if not callable(function):
+            raise InvalidInput(f"function must be callable, got {function!r}")
+        if vjp is not None and not callable(vjp):
+            raise InvalidInput(f"vjp must be callable, got {vjp!r}")
         self.function = function
         self.user_vjp = vjp
 
     def _evaluate(self, actions: Array) -> Array:
-        return _checked_output(self.function(actions), (len(actions), self.dim), "the feature function")
+        # A copy: the function may change what it is given.
+        return _checked_output(self.function(actions.copy()), (len(actions), self.dim), "the feature function")
 
     def _vjp(self, actions: Array, v: Array) -> Array:
         if self.user_vjp is not None:
-            return _checked_output(self.user_vjp(actions, v), actions.shape, "the vjp function")
+            return _checked_output(self.user_vjp(actions.copy(), v.copy()), actions.shape, "the vjp function")
         gradient = np.empty_like(actions)
         # The step that balances truncation (h²) against cancellation (eps/h).
         steps = np.cbrt(np.finfo(np.float64).eps) * np.maximum(1.0, np.abs(actions))
@@ -234,17 +247,7 @@ class FromCallable(FeatureMap):
         return gradient
 
     def _parameters(self) -> dict[str, Any]:
-        return {"name": getattr(self.function, "__qualname__", repr(self.function)), **self._shape()}
-
-    def _shape(self) -> dict[str, int]:
-        return {"dim_in": self.dim_in, "dim": self.dim}
-
-    @classmethod
-    def _from_parameters(cls, parameters: Mapping[str, Any]) -> FromCallable:
-        raise DamagedState(
-            f"the feature function {parameters.get('name')!r} is code and is not stored: "
-            "pass the same map again as `features`"
-        )
+        return {"name": getattr(self.function, "__qualname__", repr(self.function)), **super()._parameters()}
 
 
 def as_feature_map(features: FeatureMap | int | Any) -> FeatureMap:
@@ -259,18 +262,32 @@ def as_feature_map(features: FeatureMap | int | Any) -> FeatureMap:
     )
 
 
-def features_from_state_dict(state: Mapping[str, Any]) -> FeatureMap:
-    """The feature map that `state_dict` described."""
-    known: dict[str, type[FeatureMap]] = {
-        cls.__name__: cls for cls in (Identity, RandomFourier, RandomLayer, FromCallable)
-    }
+def features_from_state_dict(state: Mapping[str, Any], given: FeatureMap | int | None = None) -> FeatureMap:
+    """The feature map that `state_dict` described; if it is code, `given` again, and verified."""
+    known: dict[str, type[FeatureMap]] = {cls.__name__: cls for cls in (Identity, RandomFourier, RandomLayer)}
     kind = state.get("type")
-    if kind not in known:
-        raise DamagedState(f"unknown feature map {kind!r}; pass the map again as `features`")
-    try:
-        return known[kind]._from_parameters(state)
-    except KeyError as error:
-        raise DamagedState(f"the state of {kind} lacks {error}") from error
+    stored = known.get(str(kind), FromCallable)
+    if given is None:
+        return stored._from_parameters(state)
+    features = as_feature_map(given)
+    if stored is FromCallable:
+        dims, expected = (state["dim_in"], state["dim"]), np.asarray(state["probe"], dtype=np.float64)
+    else:
+        original = stored._from_parameters(state)
+        dims, expected = (original.dim_in, original.dim), original._evaluate(_probes(original.dim_in))
+    if (features.dim_in, features.dim) != dims:
+        raise InvalidInput(
+            f"the stored features go from dimension {dims[0]} to {dims[1]}, "
+            f"the given ones from {features.dim_in} to {features.dim}"
+        )
+    if not np.allclose(features._evaluate(_probes(features.dim_in)), expected, rtol=1e-9, atol=1e-12):
+        raise InvalidInput(f"the given features have other values than the stored {kind} at the probe actions")
+    return features
+
+
+def _probes(dim_in: int) -> Array:
+    """Fixed actions in the unit box at which a map is recognised."""
+    return np.random.default_rng(0).uniform(size=(3, dim_in))
 
 
 def _checked_output(output: ArrayLike, shape: tuple[int, ...], who: str) -> Array:

@@ -23,11 +23,14 @@ import numpy as np
 from mixbandit._validation import Array
 from mixbandit.errors import DamagedState
 
+_EPS = float(np.finfo(np.float64).eps)
 # Rows wait in a buffer of this many before they are folded into the factor for good. A query folds them
 # into a copy, so that reading never changes what is remembered; roundings of the factor happen once in so
 # many rows; and cost and memory per row stay constant.
 _BUFFER_ROWS = 32
 _CHUNK_ROWS = 4096
+# Singular values whose squares would vanish.
+_NOTHING = 1e-50
 # Panel width of LAPACK's triangular-pentagonal QR; 8 was fastest for d = 20 and d = 100.
 _PANEL = 8
 
@@ -39,11 +42,28 @@ class Spectrum:
     singular: Array  # √s, (rank,), all > 0, decreasing
     basis: Array  # U, (d, rank), orthonormal columns
     z: Array  # coordinates of r − Φθ₀ in the range of ΦL, (rank,)
-    rss: float  # squared norm of the rest of r − Φθ₀: the least-squares residual
+    outside: float  # squared norm of what no parameter explains
+    lost_singular: Array  # singular values below the rounding error of the largest, (k,)
+    lost_z: Array  # coordinates of r − Φθ₀ along them, (k,)
 
     @property
     def rank(self) -> int:
         return len(self.singular)
+
+    def residual(self, reach: float) -> float:
+        """The least squared residual of parameters of norm at most `reach`, but for what the range explains.
+
+        Along a lost direction a parameter explains at most singular value times reach, and rounding some more.
+        Where that is nothing, this is the least-squares residual; where it is not, to count all of z would be to
+        call explained rewards noise.
+        """
+        unexplained = np.maximum(np.abs(self.lost_z) - self.lost_singular * reach - self.rounding(reach), 0.0)
+        return self.outside + float(unexplained @ unexplained)
+
+    def rounding(self, reach: float) -> float:
+        """The rounding error of a residual at parameters of norm `reach`."""
+        top = float(self.singular[0]) if self.rank else 0.0
+        return 4.0 * len(self.basis) * _EPS * (top * reach + float(np.linalg.norm(self.z)))
 
 
 class Statistics:
@@ -82,11 +102,6 @@ class Statistics:
             return self._factor
         return _fold(self._factor, self._buffer[: self._buffered])
 
-    def residual_norm2(self, theta: Array) -> float:
-        """‖Φθ − r‖², a sum of squares."""
-        residual = self.factor() @ np.append(theta, -1.0)
-        return float(residual @ residual)
-
     def spectrum(self, shift: Array | None = None, root: Array | None = None) -> Spectrum:
         """Decompose ΦL with rewards r − Φθ₀, for θ₀ = `shift` (default 0) and L = `root` (default I)."""
         factor = self.factor()
@@ -99,11 +114,9 @@ class Statistics:
             rows = rows @ root
         left, singular, right = np.linalg.svd(rows, full_matrices=False)
         z = left.T @ rewards
-        # Singular values below the rounding error of the largest carry no information: they count as 0,
-        # and so does what the rewards have along them.
-        rank = int(np.count_nonzero(singular > self.dim * np.finfo(np.float64).eps * singular[:1]))
-        rss = float(unexplained @ unexplained + z[rank:] @ z[rank:])
-        return Spectrum(singular[:rank], right[:rank].T, z[:rank], rss)
+        rank = numerical_rank(singular, self.dim)
+        outside = float(unexplained @ unexplained)
+        return Spectrum(singular[:rank], right[:rank].T, z[:rank], outside, singular[rank:], z[rank:])
 
     def merged(self, other: Statistics) -> Statistics:
         """The statistics of both data sets together, by QR of the stacked factors."""
@@ -134,12 +147,18 @@ class Statistics:
         try:
             new = cls(int(state["dim"]))
             new.count, new.weight2 = int(state["count"]), float(state["weight2"])
-            factor, buffer = np.asarray(state["factor"]), np.asarray(state["buffer"])
+            width = new.dim + 1
+            factor, buffer = (
+                np.asarray(state["factor"], dtype=np.float64),
+                np.asarray(state["buffer"], dtype=np.float64),
+            )
+            buffer = buffer.reshape(-1, width) if buffer.size else np.empty((0, width))
         except KeyError as error:
             raise DamagedState(f"the state of the statistics lacks {error}") from error
-        width = new.dim + 1
-        buffer = buffer.reshape(-1, width) if buffer.size else np.empty((0, width))
-        if factor.shape != (width, width) or len(buffer) > min(_BUFFER_ROWS, new.count):
+        except (TypeError, ValueError) as error:
+            raise DamagedState(f"the state of the statistics cannot be read: {error}") from error
+        upper = factor.shape == (width, width) and not np.tril(factor, -1).any()
+        if not upper or new.count != state["count"] or len(buffer) > min(_BUFFER_ROWS, new.count):
             raise DamagedState(
                 f"the statistics of {new.count} rows in dimension {new.dim} came with a factor of shape "
                 f"{factor.shape} and {len(buffer)} buffered rows"
@@ -150,6 +169,12 @@ class Statistics:
         new._buffer[: len(buffer)] = buffer
         new._buffered = len(buffer)
         return new
+
+
+def numerical_rank(singular: Array, dim: int) -> int:
+    """How many singular values, in decreasing order, are more than rounding error of the largest, or than nothing."""
+    threshold = np.maximum(dim * _EPS * singular[:1], _NOTHING)
+    return int(np.count_nonzero(singular > threshold))
 
 
 def _fold(factor: Array, rows: Array) -> Array:

@@ -201,6 +201,9 @@ def test_the_p_value_is_at_most_one():
     cs = mb.MartingaleMixture(2, sigma=SIGMA, norm_bound=2.0)
     assert cs.pvalue([0.0, 0.0]) == 1.0
     assert 0.0 < cs.update([1.0, 0.0], 0.0).pvalue([0.0, 0.0]) <= 1.0
+    far = [5.0, 0.0]
+    assert cs.pvalue(far) == pytest.approx(math.exp(-cs.log_evalue(far)))
+    assert cs.pvalue(far) < 1e-6
 
 
 class TestAudit:

@@ -139,6 +139,12 @@ def test_a_wrong_state_is_refused(cs):
     for missing in ("sigma", "features", "statistics"):
         with pytest.raises(mb.DamagedState, match=missing):
             type(cs).from_state_dict({k: v for k, v in state.items() if k != missing})
+    for name in ("features", "statistics"):
+        for damaged in (None, "text", 3, {}):
+            with pytest.raises(mb.MixbanditError):
+                type(cs).from_state_dict(state | {name: damaged})
+    with pytest.raises(mb.DamagedState, match="mapping"):
+        type(cs).from_state_dict([state])
     with pytest.raises(mb.MixbanditError, match="dimension"):
         type(cs).from_state_dict(state, features=mb.RandomFourier(2, 5, rng=0))
 
@@ -190,7 +196,9 @@ BAD_UPDATES = {
     "a NaN reward": ((ACTIONS[:2], [0.0, np.nan]), {}, r"rewards\[1\] .* got nan"),
     "an infinite reward": ((ACTIONS[:2], [np.inf, 0.0]), {}, r"rewards\[0\] .* got inf"),
     "a NaN action": (([[0.0, np.nan]], [0.0]), {}, r"actions\[0, 1\]"),
-    "an action too large to square": (([[0.0, 1e200]], [0.0]), {}, r"at most 1e\+140"),
+    "a reward too large to square": (([[0.0, 1.0]], [1e60]), {}, r"at most 1e\+50"),
+    "an action too large for anything": (([[0.0, 1e210]], [0.0]), {}, r"at most 1e\+200"),
+    "a noise level that makes the reward too large": ((ACTIONS[:1], [1.0]), {"sigma": 1e-160}, "sigma must lie in"),
     "a wrong width": ((np.ones((3, 4)), np.ones(3)), {}, r"\(n, 2\) or \(2,\), got \(3, 4\)"),
     "too many dimensions": ((np.ones((3, 2, 1)), np.ones(3)), {}, r"got \(3, 2, 1\)"),
     "too few rewards": ((ACTIONS[:3], REWARDS[:2]), {}, r"rewards must have shape \(3,\), got \(2,\)"),
@@ -232,12 +240,40 @@ def test_a_bad_multiplier_is_named(cs, alpha):
         ({"delta": 1.0}, "delta"),
         ({"delta": np.nan}, "delta"),
         ({"delta": "1%"}, "delta must be a number"),
+        ({"delta": 1e-250}, "delta must be at least 1e-200"),
+        ({"sigma": 1e-21}, r"sigma must lie in \[1e-20, 1e\+20\]"),
+        ({"norm_bound": 1e60}, r"norm_bound must lie in"),
+        ({"sigma": True}, "sigma must be a number"),
+        ({"sigma": np.True_}, "sigma must be a number"),
+        ({"sigma": 10**400}, "sigma must be a number"),
     ],
 )
 @pytest.mark.parametrize("kind", [mb.MartingaleMixture, mb.OFULSequence, mb.BayesCredible])
 def test_bad_settings_are_named(kind, spoil, says):
     with pytest.raises(mb.InvalidInput, match=says):
         kind(3, **(SETTINGS | spoil))
+
+
+EXTREMES = [1e-20, 1e-8, 1.0, 1e8, 1e20]
+
+
+@pytest.mark.parametrize("kind", [mb.MartingaleMixture, mb.GeneralLambda, mb.OFULSequence, mb.BayesCredible])
+@pytest.mark.parametrize("sigma", EXTREMES)
+@pytest.mark.parametrize("norm_bound", EXTREMES)
+def test_extreme_scales_give_finite_bounds_or_a_named_error(kind, sigma, norm_bound):
+    rng = np.random.default_rng(0)
+    for size in (1e-170, 1e-50, 1e-12, 1.0, 1e12, 1e49):
+        for reward in (0.0, 1e-40, 1.0, 1e49):
+            cs = kind(3, sigma=sigma, norm_bound=norm_bound, delta=1e-10)
+            cs.update(size * rng.normal(size=(5, 3)), reward * rng.normal(size=5))
+            queries = np.vstack((np.eye(3), 1e-150 * np.ones(3), np.zeros(3)))
+            try:
+                lower, upper = cs.lower(queries), cs.upper(queries)
+            except mb.AssumptionsRefuted:
+                continue
+            assert np.isfinite(lower).all()
+            assert np.isfinite(upper).all()
+            assert (lower <= upper).all()
 
 
 @pytest.mark.parametrize("kind", [mb.OFULSequence, mb.BayesCredible])

@@ -139,5 +139,5 @@ def test_only_linear_mixtures():
 
 
 def test_a_function_is_not_stored():
-    with pytest.raises(mb.DamagedState, match="code"):
+    with pytest.raises(mb.NotStorable, match="code"):
         sequence(0).state_dict()

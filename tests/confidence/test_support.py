@@ -1,5 +1,9 @@
 """Exact bounds against a conic solver, against their optimality conditions, and their gradients."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -74,12 +78,16 @@ def test_the_maximiser_satisfies_the_optimality_conditions(family, solver):
             assert np.linalg.norm(theta) == pytest.approx(instance.norm_bound, rel=1e-9)
         if support.case[0] in ("ellipsoid", "interior"):
             assert np.linalg.norm(residual) == pytest.approx(cs.radius, rel=1e-6, abs=noise)
-        if support.case[0] == "interior":
-            # φ ∝ Φᵀ(Φθ−r) + αθ: the angle between both sides vanishes.
-            normal = instance.Phi.T @ residual + support.alpha[0] * theta
+        # φ ∝ Φᵀ(Φθ−r) + αθ with α = 0 for the ellipsoid and ∞ for the ball: the angle between both sides vanishes.
+        normal = {
+            "origin": instance.phi,
+            "ball": theta,
+            "ellipsoid": instance.Phi.T @ residual,
+            "interior": instance.Phi.T @ residual + support.alpha[0] * theta,
+        }[str(support.case[0])]
+        if np.linalg.norm(instance.Phi) * noise < 1e-8 * np.linalg.norm(normal):
             cosine = instance.phi @ normal / (np.linalg.norm(instance.phi) * np.linalg.norm(normal))
-            if np.linalg.norm(instance.Phi) * noise < 1e-8 * np.linalg.norm(normal):
-                assert cosine == pytest.approx(1.0, abs=1e-7)
+            assert cosine == pytest.approx(1.0, abs=1e-7)
 
 
 def test_both_solvers_give_the_same_answers(monkeypatch):
@@ -118,7 +126,60 @@ def test_the_gradient_agrees_with_finite_differences(norm_bound, t, solver):
             np.testing.assert_allclose(grad[:, i], rise / (2 * h), atol=1e-6)
 
 
-@pytest.mark.parametrize("exponent", [-170, -120, 120, 140])
+@pytest.mark.parametrize("factor", [1e12, 1e20, 1e30, 1e45])
+@pytest.mark.parametrize("sigma", [1.0, 1e-12])
+def test_exact_bounds_stay_exact_when_the_multiplier_is_tiny(factor, sigma, solver):
+    """Fewer rows than dimensions: the best α is of the size of the excess, here down to 1e-114 of s_max."""
+    rng = np.random.default_rng(0)
+    Phi = rng.normal(size=(2, 3))
+    r = Phi @ [0.5, 0.3, 0.1]
+    cs = mb.MartingaleMixture(3, sigma=sigma, norm_bound=1.0).update(factor * Phi, factor * r)
+    support = cs.support([1.0, 0.0, 0.0])
+    assert support.case[0] == "interior"
+    # Noiseless, as far as floats can tell: θ is known but for the null space.
+    null = np.linalg.svd(Phi)[2][2]
+    least_squares = np.linalg.lstsq(Phi, r, rcond=None)[0]
+    expected = least_squares[0] + abs(null[0]) * np.sqrt(1 - least_squares @ least_squares)
+    assert support.value[0] == pytest.approx(expected, rel=1e-9)
+    np.testing.assert_allclose(np.linalg.norm(support.theta), 1.0, rtol=1e-6)
+
+
+def test_the_maximiser_stays_in_the_ball_where_the_null_part_is_rounding(solver):
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        U = np.linalg.qr(rng.normal(size=(4, 4)))[0]
+        Phi = np.outer(rng.normal(size=5), U[0]) + 1e-12 * np.outer(rng.normal(size=5), U[1])
+        theta = rng.normal(size=4)
+        cs = mb.MartingaleMixture(4, sigma=1e-4, norm_bound=float(np.linalg.norm(theta)))
+        cs.update(Phi, Phi @ theta + 1e-4 * rng.normal(size=5))
+        if cs.is_empty:
+            continue
+        support = cs.support(U)
+        assert np.linalg.norm(support.theta, axis=1).max() <= cs.norm_bound * (1 + 1e-6)
+
+
+def test_maximisers_are_contained_at_a_large_signal():
+    rng = np.random.default_rng(0)
+    Phi = 1e4 * rng.normal(size=(300, 6))
+    theta = rng.normal(size=6)
+    r = Phi @ theta + 0.01 * rng.normal(size=300)
+    for kind in (mb.MartingaleMixture, mb.OFULSequence, mb.BayesCredible):
+        cs = kind(6, sigma=0.01, norm_bound=1.5 * float(np.linalg.norm(theta))).update(Phi, r)
+        assert all(cs.contains(point) for point in cs.support(rng.normal(size=(200, 6))).theta)
+        assert not any(cs.contains(point + 1e-5 * theta) for point in cs.support(theta).theta)
+
+
+def test_a_numba_that_does_not_work_is_done_without(tmp_path):
+    """Installed but broken, as after an upgrade of numpy."""
+    (tmp_path / "numba.py").write_text("raise ImportError('Numba needs NumPy 2.0 or less')")
+    code = "import mixbandit as mb; print(mb.MartingaleMixture(2, sigma=1, norm_bound=1).upper([3.0, 4.0])[0])"
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert float(run.stdout) == pytest.approx(5.0)
+    assert "numba is installed but does not work" in run.stderr
+
+
+@pytest.mark.parametrize("exponent", [-170, -120, 120, 190])
 def test_bounds_scale_with_the_direction(exponent, solver):
     instance = draw(0)
     cs, factor = instance.sequence(), 10.0**exponent

@@ -115,6 +115,20 @@ def test_bad_settings_are_named(spoil):
         dataclasses.replace(CoverageSettings(), **spoil)
 
 
+def test_a_factory_needs_a_name_of_its_own(tmp_path):
+    with pytest.raises(mb.InvalidInput, match="name of its own"):
+        coverage.measure(CoverageSettings("standard"), runs=1, factory=overconfident, folder=tmp_path)
+
+
+def test_settings_are_plain_numbers_and_bernoulli_has_a_limit():
+    settings = CoverageSettings(dim=np.int64(2), seed=np.int64(3))
+    assert (type(settings.dim), type(settings.seed)) == (int, int)
+    with pytest.raises(mb.InvalidInput, match="coin flips"):
+        CoverageSettings(noise="bernoulli", sigma=1e-12)
+    with pytest.raises(mb.InvalidInput, match="seed"):
+        CoverageSettings(seed=-1)
+
+
 def test_an_unknown_sequence_is_named():
     with pytest.raises(mb.InvalidInput, match="standard, scaled"):
         coverage.measure(CoverageSettings("magic"), runs=1)

@@ -96,9 +96,9 @@ def test_adaptive_stays_accurate_over_many_rounds():
     """Past several refreshes of its posterior, against the explicit matrix."""
     rng = np.random.default_rng(0)
     phi = mb.RandomFourier(2, 5, rng=1)
-    actions = rng.uniform(size=(900, 2))
-    rewards = phi(actions) @ rng.normal(size=5) + SIGMA * rng.normal(size=900)
-    levels = np.full(900, SIGMA)
+    actions = rng.uniform(size=(600, 2))
+    rewards = phi(actions) @ rng.normal(size=5) + SIGMA * rng.normal(size=600)
+    levels = np.full(600, SIGMA)
     cs = sequence(phi, mb.Adaptive(), actions, rewards, levels)
     mu, T = adaptive_moments(phi(actions) @ phi(actions).T, rewards, levels, 4 * SIGMA**2)
     assert cs.radius**2 == pytest.approx(radius2(mu, T, rewards, levels), rel=1e-9)

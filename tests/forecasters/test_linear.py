@@ -53,6 +53,39 @@ def test_log_det_is_right_for_tiny_and_for_huge_ratios():
     assert log_det(np.array([1e200]), 1e-100) == pytest.approx(2 * 300 * np.log(10.0), rel=1e-12)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_a_singular_covariance_is_not_positive_definite(seed):
+    half = np.random.default_rng(seed).normal(size=(4, 3))
+    with pytest.raises(mb.InvalidInput, match="positive definite"):
+        mb.Linear(np.zeros(4), half @ half.T)
+
+
+@pytest.mark.parametrize("scale", [1e6, 1e12, 1e16, 1e18])
+@pytest.mark.parametrize("kind", ["standard", "linear", "forecaster"])
+def test_a_direction_lost_to_rounding_is_not_counted_as_noise(kind, scale):
+    """One feature so large that the other is below its rounding error: the set widens, and is not empty."""
+
+    class Knows:
+        def predict(self, x):
+            return x[1], 0.04
+
+        def update(self, x, r):
+            pass
+
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=30)
+    Phi = np.column_stack((scale * (1.7 + 0.1 * np.arange(30)), x))
+    r = x + 0.1 * rng.normal(size=30)
+    # A covariance may be graded as far as it is positive definite in double precision.
+    linear = mb.Linear(np.zeros(2), np.diag([max(scale**-2.0, 1e-14), 1.0]))
+    mixture = {"standard": mb.Standard(), "linear": linear, "forecaster": Knows()}[kind]
+    cs = mb.MartingaleMixture(2, sigma=0.1, norm_bound=2.0, mixture=mixture).update(Phi, r)
+    assert not cs.is_empty
+    assert cs.contains([0.0, 1.0])
+    assert cs.log_evalue([0.0, 1.0]) < np.log(100)
+    assert cs.lower([0.0, 1.0])[0] <= 1.0 <= cs.upper([0.0, 1.0])[0]
+
+
 class Peeking:
     """Not a forecaster: it lacks `update`."""
 
@@ -61,11 +94,11 @@ class Peeking:
 
 
 class Wrong:
-    def __init__(self, mean, variance):
-        self.mean, self.variance = mean, variance
+    def __init__(self, *prediction):
+        self.prediction = prediction
 
     def predict(self, x):
-        return self.mean, self.variance
+        return self.prediction
 
     def update(self, x, r):
         raise AssertionError("must not be reached")
@@ -95,7 +128,19 @@ def test_bad_mixtures_are_named(make, says):
         make()
 
 
-@pytest.mark.parametrize("prediction", [(np.nan, 1.0), (0.0, -1.0), (0.0, np.inf)])
+@pytest.mark.parametrize(
+    "prediction",
+    [
+        (np.nan, 1.0),
+        (0.0, -1.0),
+        (0.0, np.inf),
+        (1e200, 1.0),
+        (0.0, 1e308),
+        (10**400, 1.0),
+        ("a", 1.0),
+        (1.0, 2.0, 3.0),
+    ],
+)
 def test_a_forecaster_that_predicts_nonsense_is_named(prediction):
     cs = mb.MartingaleMixture(2, sigma=1.0, norm_bound=1.0, mixture=Wrong(*prediction))
     with pytest.raises(mb.InvalidInput, match="Wrong must predict"):

@@ -53,6 +53,27 @@ def test_a_forecaster_that_fails_midway_leaves_a_consistent_sequence():
     np.testing.assert_array_equal(cs.upper([0.5, 0.5]), only.upper([0.5, 0.5]))
 
 
+def test_noise_levels_enter_error_and_spread():
+    levels = np.array([0.1, 0.5])
+    cs = mb.MartingaleMixture(2, sigma=SIGMA, norm_bound=1.0, mixture=Recorder())
+    cs.update([[1.0, 2.0], [3.0, 4.0]], [0.1, 0.2], sigma=levels)
+    v = 1 + 2.0 / levels**2
+    weighted = (SIGMA / levels) ** 2 * (np.array([0.1, 0.2]) - 0.5) ** 2
+    expected = np.sum(weighted / v + SIGMA**2 * np.log(v)) + 2 * SIGMA**2 * np.log(100)
+    assert cs.radius**2 == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_forecaster_may_keep_the_row_it_is_given():
+    forecaster, buffer = Recorder(), np.zeros(2)
+    kept = []
+    forecaster.update = lambda x, r: kept.append(x)
+    cs = mb.MartingaleMixture(2, sigma=SIGMA, norm_bound=1.0, mixture=forecaster)
+    for value in (1.0, 2.0):
+        buffer[:] = value
+        cs.update(buffer, 0.1)
+    assert [x.tolist() for x in kept] == [[1.0, 1.0], [2.0, 2.0]]
+
+
 def linear_run(seed, mixture, t=60, d=5):
     rng = np.random.default_rng(seed)
     theta = rng.normal(size=d) / np.sqrt(d)
@@ -151,9 +172,12 @@ def test_a_users_forecaster_is_copied_and_not_stored():
     _, cs = linear_run(0, Oracle)
     twin = cs.copy()
     assert twin._cost.forecaster is not cs._cost.forecaster
-    with pytest.raises(mb.DamagedState, match="Oracle is code"):
+    assert twin.mixture is twin._cost.forecaster
+    twin.update(np.ones(5), 100.0)
+    assert cs.radius == linear_run(0, Oracle)[1].radius
+    with pytest.raises(mb.NotStorable, match="Oracle is code"):
         cs.state_dict()
-    with pytest.raises(mb.DamagedState, match="Oracle is code"):
+    with pytest.raises(mb.NotStorable, match="Oracle is code"):
         mb.Grid([1.0, Oracle(np.ones(2))]).state_dict()
     with pytest.raises(mb.NotMergeable, match="order"):
         cs.merge(twin)

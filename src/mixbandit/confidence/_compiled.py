@@ -1,4 +1,7 @@
-"""The solver of `dual`, compiled by numba, a row at a time; notation and formulas are explained there."""
+"""The solver of `dual`, compiled by numba, a row at a time; notation and formulas are explained there.
+
+Compiled code is kept on disk until this file changes. What `dual` may change, its tolerances, comes as arguments.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from mixbandit.confidence.dual import BALL, ELLIPSOID, INTERIOR, MAX_STEPS, ROUND_UP
+from mixbandit.confidence.dual import BALL, ELLIPSOID, INTERIOR
 
 _TINY = float(np.finfo(np.float64).tiny)
 
@@ -42,11 +45,11 @@ def _sums(s, centre, z, p, null, alpha):
     return alpha * shrunk, w + null * n, uu + n * n, uuu + n * n / alpha, uku, uuku, tu, ttu, tt, ttt
 
 
-def _slope(s, centre, z, excess, p, null, alpha):
+def _slope(s, centre, z, excess, p, null, alpha, round_up):
     """H and H', as `_InteriorRoot._slope`."""
     shrunk, w, uu, uuu, uku, uuku, tu, ttu, tt, ttt = _sums(s, centre, z, p, null, alpha)
-    e = excess - shrunk + ROUND_UP * (excess + shrunk)
-    rho = max(e + (1.0 + ROUND_UP) * alpha, _TINY)
+    e = excess - shrunk + round_up * (excess + shrunk)
+    rho = max(e + (1.0 + round_up) * alpha, _TINY)
     kappa = math.sqrt(rho / w)
     kappa_slope = 0.5 * kappa * ((1.0 - tt) / rho + uu / w)
     inner = (uku - e * uu) / w
@@ -55,19 +58,19 @@ def _slope(s, centre, z, excess, p, null, alpha):
     return h, h_slope + 2.0 * ttt - 2.0 * kappa_slope * tu + 4.0 * kappa * ttu
 
 
-def _root(s, centre, z, excess, p, null, x, lower, upper, tolerance):
+def _root(s, centre, z, excess, p, null, x, lower, upper, tolerance, round_up, max_steps):
     """The multiplier, as `_InteriorRoot.solve`."""
     x = min(max(x, lower), upper)
-    for _ in range(MAX_STEPS):
+    for _ in range(max_steps):
         alpha = math.exp(x)
-        h, h_slope = _slope(s, centre, z, excess, p, null, alpha)
+        h, h_slope = _slope(s, centre, z, excess, p, null, alpha, round_up)
         if h < 0.0:
             lower = x
         else:
             upper = x
         slope = 2.0 * h + alpha * h_slope if alpha > 1.0 else alpha * h_slope / (1.0 - h)
         new = 0.5 * (lower + upper)
-        if slope != 0.0 and h / slope < 1.0:
+        if slope != 0.0 and math.isfinite(slope) and h / slope < 1.0:
             proposal = x + math.log1p(-h / slope)
             if lower <= proposal <= upper:
                 new = proposal
@@ -85,7 +88,25 @@ def _ball_gap(root_s, z, p):
     return gap, length
 
 
-def _solve_rows(s, root_s, z, excess, p, null, start, lower, upper, tolerance, value, alpha, case, inside, along_null):
+def _solve_rows(
+    s,
+    root_s,
+    z,
+    excess,
+    p,
+    null,
+    start,
+    lower,
+    upper,
+    tolerance,
+    round_up,
+    max_steps,
+    value,
+    alpha,
+    case,
+    inside,
+    along_null,
+):
     """Fill value, alpha, case, along_null and, unless it is empty, inside: as `_solve_vectorised`."""
     rank = len(s)
     centre = root_s * z
@@ -111,7 +132,7 @@ def _solve_rows(s, root_s, z, excess, p, null, start, lower, upper, tolerance, v
                 if len(inside):
                     inside[n] = least_squares + kappa * (row / s)
                 continue
-        a = _root(s, centre, z, excess, row, null[n], start, lower, upper, tolerance)
+        a = _root(s, centre, z, excess, row, null[n], start, lower, upper, tolerance, round_up, max_steps)
         start = math.log(a)  # the multipliers of one set are alike: the next row starts at this one's
         shrunk = w = at = 0.0
         for i in range(rank):
@@ -121,7 +142,7 @@ def _solve_rows(s, root_s, z, excess, p, null, start, lower, upper, tolerance, v
             at += row[i] * centre[i] * v
         shrunk *= a
         w += null[n] * null[n] / a
-        rho = max(excess - shrunk + a + ROUND_UP * (excess + shrunk + a), _TINY)
+        rho = max(excess - shrunk + a + round_up * (excess + shrunk + a), _TINY)
         kappa = math.sqrt(rho / w)
         value[n], alpha[n], case[n], along_null[n] = at + math.sqrt(rho * w), a, INTERIOR, kappa / a
         if len(inside):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._validation import Array, interval, one_of, positive
+from mixbandit._validation import Array, interval, multiplier, one_of, positive
 from mixbandit.confidence.audit import Audit, audit
 from mixbandit.confidence.base import ConfidenceSequence
 from mixbandit.confidence.support import Maximum, ResidualBall, split
@@ -46,10 +46,8 @@ class BallSequence(ConfidenceSequence):
 
     def analytic_radius(self, alpha: float | None = None) -> float:
         """√ρ(α), the radius of the closed-form bound (R_AMM in the paper); at `alpha0` unless given."""
-        rho = self._ball().rho(self.alpha0 if alpha is None else positive(alpha, "alpha"))
-        if rho < 0.0:
-            raise AssumptionsRefuted(self._refutation("the confidence set is empty"))
-        return math.sqrt(rho)
+        at = self.alpha0 if alpha is None else multiplier(alpha, "alpha")
+        return math.sqrt(max(self._open_ball().rho(at), 0.0))
 
     @property
     def is_empty(self) -> bool:
@@ -57,11 +55,7 @@ class BallSequence(ConfidenceSequence):
         return self._ball().feasibility.is_empty
 
     def contains(self, theta: ArrayLike, *, rtol: float = 1e-9) -> bool:
-        vector, ball = self._theta(theta), self._ball()
-        return bool(
-            ball.distance2(vector) <= ball.excess * (1.0 + rtol)
-            and np.linalg.norm(vector) <= self.norm_bound * (1.0 + rtol)
-        )
+        return self._ball().contains(self._theta(theta), rtol)
 
     def log_evalue(self, theta: ArrayLike) -> float:
         """Logarithm of the mixture martingale E_t(θ): an e-value against θ* = θ, to be read at any time.
@@ -123,11 +117,12 @@ class BallSequence(ConfidenceSequence):
         return self._ball_cache
 
     def _open_ball(self) -> ResidualBall:
-        """The set as bounds are made from it: with an inside, or an error or a warning."""
+        """The set as bounds are made from it: with an inside, or an error, or a warning every time."""
+        ball = self._ball()
+        if ball.feasibility.is_empty:
+            self._refuted("the confidence set is empty")
         if self._open_ball_cache is None:
-            ball = self._ball()
             if ball.feasibility.is_empty:
-                self._refuted("the confidence set is empty")
                 ball = ball.opened(margin=self._delta_term(self.sigma))
             elif ball.feasibility.is_touching:
                 logger.info("the confidence set is a single point up to rounding (t = %d)", self.t)
@@ -138,7 +133,7 @@ class BallSequence(ConfidenceSequence):
     def _residual_spread(self) -> float | None:
         """Root mean square of the least-squares residuals, in units in which it should be about σ."""
         spare = self.t - self._spectrum().rank
-        return math.sqrt(self._spectrum().rss / spare) if spare > 0 else None
+        return math.sqrt(self._spectrum().residual(self.norm_bound) / spare) if spare > 0 else None
 
     def _delta_term(self, sigma: float) -> float:
         return -2.0 * sigma**2 * math.log(self.delta)
@@ -152,7 +147,6 @@ class BallSequence(ConfidenceSequence):
         message = self._refutation(what)
         if self.on_empty == "raise":
             raise AssumptionsRefuted(message)
-        logger.warning(message)
         warnings.warn(message, AssumptionsRefutedWarning, stacklevel=5)
 
     def _refutation(self, what: str) -> str:

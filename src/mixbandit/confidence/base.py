@@ -14,10 +14,20 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._validation import Array, as_float_array, as_rows, as_vector, positive, probability
+from mixbandit._validation import (
+    LARGEST_DATUM,
+    Array,
+    as_float_array,
+    as_rows,
+    as_vector,
+    check_finite,
+    multiplier,
+    positive,
+    probability,
+)
 from mixbandit.confidence.dual import CASES
 from mixbandit.confidence.support import Maximum
-from mixbandit.errors import DamagedState, InvalidInput, NotMergeable
+from mixbandit.errors import DamagedState, InvalidInput, MixbanditError, NotMergeable
 from mixbandit.features import FeatureMap, FromCallable, as_feature_map, features_from_state_dict
 from mixbandit.statistics import Spectrum, Statistics
 
@@ -73,6 +83,8 @@ class ConfidenceSequence(abc.ABC):
         values = as_vector(rewards, len(rows), "rewards")
         weights = self._weights(sigma, len(rows))
         phi = self.features._evaluate(rows)
+        check_finite(phi if weights is None else weights[:, None] * phi, "features", LARGEST_DATUM)
+        check_finite(values if weights is None else weights * values, "rewards", LARGEST_DATUM)
         try:
             self._learn(rows, phi, values, weights)
         finally:
@@ -81,18 +93,18 @@ class ConfidenceSequence(abc.ABC):
 
     def upper(self, actions: ArrayLike, alpha: float | None = None) -> Array:
         """Upper bounds (n,) on the expected rewards; at a fixed multiplier α the closed form."""
-        maximum = self._maximum(self.features(actions), self._checked_alpha(alpha), with_theta=False)
+        maximum = self._maximum(self._features(actions), self._checked_alpha(alpha), with_theta=False)
         return self._reported(maximum.value, 1.0)
 
     def lower(self, actions: ArrayLike, alpha: float | None = None) -> Array:
         """Lower bounds (n,) on the expected rewards: minus the upper bounds of minus the features."""
-        maximum = self._maximum(-self.features(actions), self._checked_alpha(alpha), with_theta=False)
+        maximum = self._maximum(-self._features(actions), self._checked_alpha(alpha), with_theta=False)
         return self._reported(maximum.value, -1.0)
 
     def support(self, actions: ArrayLike, alpha: float | None = None) -> Support:
         """Upper bounds with maximisers and gradients."""
         rows = as_rows(actions, self.features.dim_in, "actions")
-        maximum = self._maximum(self.features._evaluate(rows), self._checked_alpha(alpha), with_theta=True)
+        maximum = self._maximum(self._features(rows), self._checked_alpha(alpha), with_theta=True)
         assert maximum.theta is not None
         value, grad = self._reported(maximum.value, 1.0), self.features._vjp(rows, maximum.theta)
         case = np.array(CASES)[maximum.case]
@@ -149,18 +161,23 @@ class ConfidenceSequence(abc.ABC):
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any], features: FeatureMap | int | None = None) -> Self:
         """The sequence that `state_dict` described; `features` again if they are a user's function."""
+        if not isinstance(state, Mapping):
+            raise DamagedState(f"a state is a mapping, got {type(state).__name__}")
         if state.get("type") != cls.__name__:
             raise DamagedState(f"this is the state of a {state.get('type')!r}, not of a {cls.__name__}")
         if state.get("version") != STATE_VERSION:
             raise DamagedState(f"this state has version {state.get('version')!r}; this mixbandit reads {STATE_VERSION}")
         try:
-            if features is None:
-                features = features_from_state_dict(state["features"])
-            new = cls._from_parameters(as_feature_map(features), state)
+            feature_map = features_from_state_dict(state["features"], features)
+            new = cls._from_parameters(feature_map, state)
             statistics = Statistics.from_state_dict(state["statistics"])
             new._recall(state)
         except KeyError as error:
             raise DamagedState(f"the state of {cls.__name__} lacks {error}") from error
+        except MixbanditError:
+            raise
+        except (TypeError, ValueError, AttributeError) as error:
+            raise DamagedState(f"the state of {cls.__name__} cannot be read: {error}") from error
         if statistics.dim != new.features.dim:
             raise DamagedState(f"the features have dimension {new.features.dim}, the stored data {statistics.dim}")
         new._statistics = statistics
@@ -190,6 +207,11 @@ class ConfidenceSequence(abc.ABC):
         """Drop what was derived from older data."""
         self._spectrum_cache = None
 
+    def _features(self, actions: ArrayLike) -> Array:
+        phi = self.features(actions)
+        check_finite(phi, "features")
+        return phi
+
     @property
     def _is_inflated(self) -> bool:
         return False
@@ -209,7 +231,7 @@ class ConfidenceSequence(abc.ABC):
                 raise NotMergeable(f"the sequences differ in {name}: {mine!r} and {theirs!r}")
 
     def _checked_alpha(self, alpha: float | None) -> float | None:
-        return None if alpha is None else positive(alpha, "alpha")
+        return None if alpha is None else multiplier(alpha, "alpha")
 
     def _theta(self, theta: ArrayLike) -> Array:
         return as_vector(theta, self.features.dim, "theta")
@@ -219,6 +241,8 @@ class ConfidenceSequence(abc.ABC):
         if sigma is None:
             return None
         levels = as_float_array(sigma, "sigma")
+        if levels.shape == (n, 1):  # a one-column DataFrame
+            levels = levels[:, 0]
         if levels.shape not in ((), (n,)):
             raise InvalidInput(f"sigma must be one number or have shape ({n},), got {levels.shape}")
         for level in levels.flat:
@@ -248,7 +272,7 @@ class FixedMultiplier(ConfidenceSequence):
                 raise NotMergeable(f"the sequences differ in {name}: {mine!r} and {theirs!r}")
 
     def _checked_alpha(self, alpha: float | None) -> float | None:
-        if alpha is not None and positive(alpha, "alpha") != self.alpha0:
+        if alpha is not None and multiplier(alpha, "alpha") != self.alpha0:
             raise InvalidInput(
                 f"{type(self).__name__} has its multiplier fixed in advance at {self.alpha0:g}, got alpha={alpha}"
             )

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from mixbandit._validation import Array, positive
 from mixbandit.confidence.base import FixedMultiplier
-from mixbandit.confidence.support import Maximum, ellipsoid_distance2, ellipsoid_maximum, split
-from mixbandit.errors import InvalidInput
+from mixbandit.confidence.support import Maximum, ellipsoid_contains, ellipsoid_maximum, split
+from mixbandit.errors import DamagedState, InvalidInput
 from mixbandit.features import FeatureMap
 from mixbandit.forecasters import LinearMixture, Standard, mixture_from_state_dict
 from mixbandit.statistics import Spectrum
@@ -55,8 +55,7 @@ class BayesCredible(FixedMultiplier):
 
     def contains(self, theta: ArrayLike, *, rtol: float = 1e-9) -> bool:
         eta = np.asarray(np.linalg.solve(self._root, self._theta(theta) - self._shift), dtype=np.float64)
-        distance2 = ellipsoid_distance2(self._whitened(), eta, self.sigma**2)
-        return distance2 <= self._radius2 * (1.0 + rtol)
+        return ellipsoid_contains(self._whitened(), eta, self.sigma**2, math.sqrt(self._radius2), rtol)
 
     @property
     def _radius2(self) -> float:
@@ -90,7 +89,8 @@ class BayesCredible(FixedMultiplier):
     @classmethod
     def _from_parameters(cls, features: FeatureMap, state: Mapping[str, Any]) -> Self:
         mixture = mixture_from_state_dict(state["mixture"])
-        assert isinstance(mixture, LinearMixture)
+        if not isinstance(mixture, LinearMixture):
+            raise DamagedState(f"the stored prior {mixture!r} is not linear")
         return cls(
             features,
             sigma=state["sigma"],

@@ -17,7 +17,8 @@ is min g. g is quasi-convex, with g' = ½√(w/ρ) H for H(α) = 1 − ‖θ*(α
 H; θ*(α) is the gradient of g in φ. Any α gives a valid bound, so that stopping early is safe.
 
 The vectorised solver here needs numpy only. Where numba is installed its compiled twin in `_compiled` does
-the same steps row by row, about ten times faster; MIXBANDIT_COMPILED=0 in the environment turns it off.
+the same steps row by row, twice as fast for a thousand actions and more so for ten; MIXBANDIT_COMPILED=0 in the
+environment turns it off.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from __future__ import annotations
 import copy
 import functools
 import importlib.util
+import logging
 import math
 import os
 from collections.abc import Callable
@@ -36,6 +38,8 @@ from numpy.typing import NDArray
 
 from mixbandit._validation import Array
 
+logger = logging.getLogger(__name__)
+
 IntArray = NDArray[np.int64]
 
 CASES = ("origin", "ball", "ellipsoid", "interior", "closed form")
@@ -43,7 +47,8 @@ ORIGIN, BALL, ELLIPSOID, INTERIOR, CLOSED_FORM = range(len(CASES))
 
 _EPS = float(np.finfo(np.float64).eps)
 _TINY = float(np.finfo(np.float64).tiny)
-# ρ is rounded up by this much of the terms it sums, so that rounding never pulls a bound below the truth.
+# ρ is rounded up by this much of the terms it sums: where it is a small difference, rounding it down would pull
+# bounds below the truth.
 ROUND_UP = 8.0 * _EPS
 # The last Newton step in ln α leaves an error of about its square. Bounds are at the minimum of g, which
 # squares that error once more; maximisers feel it directly.
@@ -95,7 +100,7 @@ def solve(problem: Problem, p: Array, null: Array, start: float, with_theta: boo
     inside = np.empty((n, len(problem.s)) if with_theta else (0, 0))
     kernel(
         problem.s, problem.root_s, problem.z, problem.excess, p, null, math.log(start), *problem.bracket(),
-        tolerance, value, alpha, case, inside, along_null,
+        tolerance, ROUND_UP, MAX_STEPS, value, alpha, case, inside, along_null,
     )  # fmt: skip
     return Solution(value, alpha, case, inside if with_theta else None, along_null)
 
@@ -104,8 +109,11 @@ def solve(problem: Problem, p: Array, null: Array, start: float, with_theta: boo
 def _compiled_kernel() -> Callable[..., Any] | None:
     if os.environ.get("MIXBANDIT_COMPILED") == "0" or importlib.util.find_spec("numba") is None:
         return None
-    from mixbandit.confidence._compiled import solve_rows
-
+    try:
+        from mixbandit.confidence._compiled import solve_rows
+    except Exception:  # whatever is wrong with numba, numpy does the same
+        logger.warning("numba is installed but does not work; the slower numpy solver is used", exc_info=True)
+        return None
     return solve_rows
 
 
@@ -192,6 +200,10 @@ class _InteriorRoot:
 
     def _slope(self, alpha: Array) -> tuple[Array, Array]:
         """H = [uᵀKu − (ρ−α)‖u‖²]/w − ‖θ̂‖² − 2κθ̂ᵀu, in which no α cancels, and its derivative."""
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            return self._slope_unguarded(alpha)
+
+    def _slope_unguarded(self, alpha: Array) -> tuple[Array, Array]:
         v = 1.0 / (self.problem.s + alpha[:, None])
         v2 = v * v
         v3 = v2 * v
@@ -222,6 +234,7 @@ def _newton_step(alpha: Array, h: Array, h_slope: Array) -> Array:
     """A step in ln α on whichever form of the equation is nearly linear there; NaN where it leaves α > 0."""
     # With N = ‖θ*‖² = 1 − H: for small α, 1/N is linear in α (whether φ has a null part, N ≈ G/α, or
     # not, N ≈ N₀ − cα). For large α, H ≈ c/α − c'/α², so α²H is linear in α.
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         slope = np.where(alpha > 1.0, 2.0 * h + alpha * h_slope, alpha * h_slope / (1.0 - h))
-        return np.log1p(-h / slope)
+        # An infinite slope is an overflow, and a step of 0 would pass for convergence.
+        return np.where(np.isfinite(slope), np.log1p(-h / slope), np.nan)

@@ -26,13 +26,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from mixbandit._validation import Array, positive
+from mixbandit._validation import Array, nonnegative
 from mixbandit.confidence.ball import BallSequence
 from mixbandit.confidence.support import ResidualBall
-from mixbandit.errors import InvalidInput, NotMergeable
+from mixbandit.errors import DamagedState, InvalidInput, NotMergeable
 from mixbandit.features import FeatureMap
 from mixbandit.forecasters import LinearMixture, Standard, log_det, mixture_from_state_dict, not_storable
-from mixbandit.statistics import Spectrum, Statistics
+from mixbandit.statistics import Spectrum, Statistics, numerical_rank
 
 LambdaFunction = Callable[[int, Array], float]
 
@@ -64,7 +64,7 @@ class GeneralLambda(BallSequence):
             reward_range=reward_range,
             on_empty=on_empty,
         )
-        self.lam = lam if lam is None or callable(lam) else positive(lam, "lam")
+        self.lam = lam if lam is None or callable(lam) else nonnegative(lam, "lam")
         if isinstance(self.lam, float):
             self._checked_lambda(self.lam, self.sigma)
         self.mixture = Standard() if mixture is None else mixture
@@ -116,13 +116,14 @@ class GeneralLambda(BallSequence):
             return None  # λ was chosen for the stated σ
         factor, centre, q, squares = self._pieces()
         _, singular, right = np.linalg.svd(factor, full_matrices=False)
-        rank = int(np.count_nonzero(singular > len(centre) * np.finfo(np.float64).eps * singular[:1]))
+        rank = numerical_rank(singular, len(centre))
         singular, basis = singular[:rank], right[:rank].T
         offset = basis.T @ q / singular
         z = singular * (basis.T @ centre) + offset
         excess = float(offset @ offset) + squares
         # The residual that z leaves is not that of the rewards; nothing here needs it.
-        spectrum = Spectrum(self.sigma * singular, basis, self.sigma * z, rss=0.0)
+        nothing = np.empty(0)
+        spectrum = Spectrum(self.sigma * singular, basis, self.sigma * z, 0.0, nothing, nothing)
         return ResidualBall(spectrum, self.sigma**2 * excess + self._delta_term(sigma), norm_bound)
 
     def _residual_spread(self) -> None:
@@ -174,5 +175,6 @@ class GeneralLambda(BallSequence):
     @classmethod
     def _from_parameters(cls, features: FeatureMap, state: Mapping[str, Any]) -> Self:
         mixture = mixture_from_state_dict(state["mixture"])
-        assert isinstance(mixture, LinearMixture)
+        if not isinstance(mixture, LinearMixture):
+            raise DamagedState(f"the stored mixture {mixture!r} is not linear")
         return cls(features, **cls._stored_options(state), lam=state["lam"], mixture=mixture)

@@ -17,6 +17,7 @@ from mixbandit.forecasters import (
     Cost,
     Forecaster,
     Mixture,
+    Prequential,
     Scaled,
     Standard,
     as_cost,
@@ -85,13 +86,16 @@ class MartingaleMixture(BallSequence):
     def copy(self) -> Self:
         new = super().copy()
         new._cost = self._cost.copy()
+        if isinstance(new._cost, Prequential):
+            new.mixture = new._cost.forecaster
         return new
 
     def _learn(self, actions: Array, phi: Array, rewards: Array, weights: Array | None) -> None:
         if not self._cost.stepwise:
             super()._learn(actions, phi, rewards, weights)
             return
-        # Row by row, so that cost and statistics stay together even if a user's forecaster fails midway.
+        # Row by row, so that cost and statistics stay together even if a user's forecaster fails midway: what came
+        # before the failing row has then been learned, and `t` tells how much that is.
         for i, reward in enumerate(rewards):
             weight = 1.0 if weights is None else float(weights[i])
             self._cost.update(actions[i], phi[i], float(reward), weight)
@@ -105,7 +109,7 @@ class MartingaleMixture(BallSequence):
         spectrum = self._spectrum()
         if self._uses_ridge_form:
             return ridge_ball(spectrum, self._ridge_alpha(cost), self._ridge_radius(cost, norm_bound), norm_bound)
-        excess = cost.excess(self._statistics, spectrum) + self._delta_term(sigma)
+        excess = cost.excess(self._statistics, spectrum, norm_bound) + self._delta_term(sigma)
         if self.misspecification:
             # ‖Φθ* − r‖ ≤ ‖f* − r‖ + ‖Φθ* − f*‖ ≤ R + ε√t, for any forecaster: excess + 2Rη + η².
             deviation = self._deviation
@@ -133,8 +137,9 @@ class MartingaleMixture(BallSequence):
         return super()._reported(maximum + self.misspecification, sign)
 
     def _radius(self, cost: Cost) -> float:
-        excess = cost.excess(self._statistics, self._spectrum()) + self._delta_term(cost.sigma)
-        return math.sqrt(max(excess + self._spectrum().rss, 0.0))
+        reach = self.norm_bound
+        excess = cost.excess(self._statistics, self._spectrum(), reach) + self._delta_term(cost.sigma)
+        return math.sqrt(max(excess + self._spectrum().residual(reach), 0.0))
 
     @property
     def _uses_ridge_form(self) -> bool:
@@ -151,7 +156,7 @@ class MartingaleMixture(BallSequence):
     def _ridge_radius(self, cost: Cost, norm_bound: float) -> float:
         spectrum, alpha = self._spectrum(), self._ridge_alpha(cost)
         exact = ResidualBall(
-            spectrum, cost.excess(self._statistics, spectrum) + self._delta_term(cost.sigma), norm_bound
+            spectrum, cost.excess(self._statistics, spectrum, norm_bound) + self._delta_term(cost.sigma), norm_bound
         )
         return math.sqrt(exact.rho(alpha)) + self._deviation
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from mixbandit._validation import Array, positive
 from mixbandit.confidence.base import FixedMultiplier
-from mixbandit.confidence.support import Maximum, ellipsoid_distance2, ellipsoid_maximum, split
+from mixbandit.confidence.support import Maximum, ellipsoid_contains, ellipsoid_maximum, split
 from mixbandit.features import FeatureMap
 from mixbandit.forecasters import log_det
 
@@ -48,8 +48,7 @@ class OFULSequence(FixedMultiplier):
         return self.sigma * math.sqrt(information) + root_alpha * self.norm_bound
 
     def contains(self, theta: ArrayLike, *, rtol: float = 1e-9) -> bool:
-        distance2 = ellipsoid_distance2(self._spectrum(), self._theta(theta), self.alpha)
-        return distance2 <= self.ellipsoid_radius**2 * (1.0 + rtol)
+        return ellipsoid_contains(self._spectrum(), self._theta(theta), self.alpha, self.ellipsoid_radius, rtol)
 
     def _maximum(self, phi: Array, alpha: float | None, *, with_theta: bool) -> Maximum:
         spectrum = self._spectrum()

@@ -137,9 +137,9 @@ class ResidualBall:
         """Minimise ρ over α: the set is empty if and only if the minimum is negative."""
         s, z, excess = self._problem.s, self._problem.z, self._problem.excess
         alpha = 0.0
-        if np.sum((z / self._problem.root_s) ** 2) > 1.0:
+        if np.linalg.norm(z / self._problem.root_s) > 1.0:
             alpha = self._ridge_of_unit_norm()
-        shrunk = float(np.sum(alpha * z**2 / (s + alpha)))
+        shrunk = float(np.sum(alpha / (s + alpha) * z**2)) if alpha else 0.0
         return Feasibility(alpha, excess + alpha - shrunk, abs(excess) + alpha + shrunk)
 
     def opened(self, margin: float = 0.0) -> ResidualBall:
@@ -158,6 +158,12 @@ class ResidualBall:
         """‖Φθ − r‖² minus the least-squares residual, a sum of squares; at most `excess` inside the set."""
         gap = self.spectrum.singular * (self.spectrum.basis.T @ theta) - self.spectrum.z
         return float(gap @ gap)
+
+    def contains(self, theta: Array, rtol: float) -> bool:
+        """Whether the set holds θ, up to `rtol` and the rounding of its residual."""
+        distance, radius = math.sqrt(self.distance2(theta)), math.sqrt(max(self.excess, 0.0))
+        near = distance <= radius * (1.0 + rtol) + self.spectrum.rounding(float(np.linalg.norm(theta)))
+        return bool(self.excess >= 0.0 and near and np.linalg.norm(theta) <= self.norm_bound * (1.0 + rtol))
 
     def closed_form(self, d: Directions, alpha: float, *, with_theta: bool = False) -> Maximum:
         """g(α) for one multiplier and all directions (label thm:analytic_ucb)."""
@@ -178,7 +184,7 @@ class ResidualBall:
         if solution.inside is not None:
             theta = solution.inside @ self.spectrum.basis.T
             if d.outside is not None:
-                theta += solution.along_null[:, None] * d.outside
+                theta += np.where(rounding, 0.0, solution.along_null)[:, None] * d.outside
             theta *= self.norm_bound
             if (case == dual.ORIGIN).any():  # where every point of the set attains the maximum, 0
                 theta[case == dual.ORIGIN] = self.nearest_point()
@@ -188,14 +194,17 @@ class ResidualBall:
         """The α > 0 with ‖θ̂_α‖ = 1, given that ‖θ̂_0‖ > 1."""
         # 1/‖θ̂_α‖ is concave and increasing in α and nearly linear, so Newton from the left is monotone
         # (Moré & Sorensen 1983, for the trust-region problem).
-        s, z = self._problem.s, self._problem.z
+        # Squares of z may be huge and α tiny: z is in units of its largest entry, s + α in units of its least.
+        s, largest = self._problem.s, float(np.abs(self._problem.z).max())
+        z = self._problem.z / largest
         weights = s * z**2
         # ‖θ̂_α‖ ≥ ‖θ̂_0‖ s_min/(s_min+α) gives a start on the left.
-        alpha = float(s[-1]) * (math.sqrt(float(np.sum(z**2 / s))) - 1.0)
+        alpha = float(s[-1]) * max(largest * math.sqrt(float(np.sum(z**2 / s))) - 1.0, 0.0)
         for _ in range(_MAX_STEPS):
-            v = 1.0 / (s + alpha)
-            norm2 = float(weights @ v**2)
-            step = norm2 * (math.sqrt(norm2) - 1.0) / float(weights @ v**3)
+            least = float(s[-1]) + alpha
+            v = least / (s + alpha)
+            norm = largest * math.sqrt(float(weights @ v**2)) / least
+            step = least * (float(weights @ v**2) / float(weights @ v**3)) * (norm - 1.0)
             alpha += max(step, 0.0)
             if step <= _EPS * alpha:
                 break
@@ -211,7 +220,9 @@ def ridge_ball(spectrum: Spectrum, alpha: float, radius: float, norm_bound: floa
         singular=np.append(scale, np.full(d - rank, math.sqrt(alpha))),
         basis=np.column_stack((spectrum.basis, rest)),
         z=np.append(spectrum.singular / scale * spectrum.z, np.zeros(d - rank)),
-        rss=0.0,
+        outside=0.0,
+        lost_singular=np.empty(0),
+        lost_z=np.empty(0),
     )
     return ResidualBall(ridge, radius**2, norm_bound)
 
@@ -235,6 +246,12 @@ def ellipsoid_maximum(
             theta += (kappa / alpha)[:, None] * d.outside
     n = len(d.size)
     return Maximum(value, np.full(n, alpha), np.full(n, dual.CLOSED_FORM), theta)
+
+
+def ellipsoid_contains(spectrum: Spectrum, theta: Array, alpha: float, radius: float, rtol: float) -> bool:
+    """Whether ‖θ − θ̂_α‖_V ≤ radius, up to `rtol` and rounding."""
+    distance = math.sqrt(ellipsoid_distance2(spectrum, theta, alpha))
+    return distance <= radius * (1.0 + rtol) + spectrum.rounding(float(np.linalg.norm(theta)))
 
 
 def ellipsoid_distance2(spectrum: Spectrum, theta: Array, alpha: float) -> float:

@@ -18,6 +18,7 @@ import csv
 import dataclasses
 import io
 import math
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from mixbandit import plots
 from mixbandit._files import write_atomically
 from mixbandit._validation import Array, one_of, positive, positive_int, probability
 from mixbandit.confidence import BayesCredible, ConfidenceSequence, MartingaleMixture, OFULSequence
+from mixbandit.errors import InvalidInput
 from mixbandit.experiments.store import ResultStore
 from mixbandit.forecasters import Linear, Scaled
 
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 NOISES = ("gaussian", "rademacher", "uniform", "bernoulli")
 DESIGNS = ("iid", "optimistic", "chasing")
 POOL = 20
+_LEAST_BERNOULLI_SIGMA = 1e-4
 # A sequence is called broken when its misses would be this unlikely at a miss rate of δ.
 SIGNIFICANCE = 0.001
 
@@ -89,10 +92,16 @@ class CoverageSettings:
     def __post_init__(self) -> None:
         one_of(self.noise, NOISES, "noise")
         one_of(self.design, DESIGNS, "design")
-        positive_int(self.dim, "dim")
-        positive_int(self.rounds, "rounds")
-        probability(self.delta, "delta")
-        positive(self.sigma, "sigma")
+        for name in ("dim", "rounds"):
+            object.__setattr__(self, name, positive_int(getattr(self, name), name))
+        object.__setattr__(self, "delta", probability(self.delta, "delta"))
+        object.__setattr__(self, "sigma", positive(self.sigma, "sigma"))
+        object.__setattr__(self, "seed", positive_int(self.seed + 1, "seed + 1") - 1)  # 0 is a seed, too
+        if self.noise == "bernoulli" and self.sigma < _LEAST_BERNOULLI_SIGMA:
+            raise InvalidInput(
+                f"bernoulli noise of sigma={self.sigma:g} would take {1 / (4 * self.sigma**2):.1g} coin flips a "
+                f"reward; the least sigma for it is {_LEAST_BERNOULLI_SIGMA:g}"
+            )
 
     @property
     def label(self) -> str:
@@ -198,6 +207,8 @@ def measure(
     """
     if factory is None:
         one_of(settings.sequence, tuple(SEQUENCES), "sequence")
+    elif settings.sequence in SEQUENCES:
+        raise InvalidInput(f"a factory of your own needs a name of its own in the settings, not {settings.sequence!r}")
     make = SEQUENCES[settings.sequence] if factory is None else factory
     positive_int(runs, "runs")
     store = None if folder is None else ResultStore(folder, "coverage", settings, ("first_miss",))
@@ -224,13 +235,18 @@ def _simulate_all(
         for run in runs:
             yield run, _simulate_named(settings, run, factory)
         return
-    with ProcessPoolExecutor(jobs) as pool:
+    pool = ProcessPoolExecutor(jobs, initializer=_ignore_interrupts)
+    try:
         futures = {pool.submit(_simulate_named, settings, run, factory): run for run in runs}
-        try:
-            for future in as_completed(futures):
-                yield futures[future], future.result()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _ignore_interrupts() -> None:
+    """Ctrl-C reaches every process of a terminal; the workers leave it to the parent, which cancels what is left."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _simulate_named(settings: CoverageSettings, run: int, factory: Factory | None) -> int:

@@ -8,6 +8,7 @@ import hashlib
 import io
 import json
 import time
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +20,20 @@ _SECONDS_BETWEEN_WRITES = 2.0
 
 
 def settings_key(settings: Any) -> str:
-    """A short hash of a frozen dataclass of settings: the same settings find the same results."""
-    text = json.dumps(dataclasses.asdict(settings), sort_keys=True)
+    """A short hash of a frozen dataclass of settings: the same settings and version find the same results."""
+    text = json.dumps({**dataclasses.asdict(settings), **_made_by()}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _made_by() -> dict[str, str]:
+    return {"mixbandit": version("mixbandit")}
 
 
 class ResultStore:
     """One CSV file per settings: a comment line with the settings, a header, a row per repetition."""
 
     def __init__(self, folder: Path, name: str, settings: Any, columns: tuple[str, ...]) -> None:
-        self._comment = "# " + json.dumps(dataclasses.asdict(settings), sort_keys=True)
+        self._comment = "# " + json.dumps({**dataclasses.asdict(settings), **_made_by()}, sort_keys=True)
         self._columns = ("repetition", *columns)
         self.path = folder / f"{name}-{settings_key(settings)}.csv"
         self.rows: dict[int, tuple[str, ...]] = {}
@@ -56,7 +61,7 @@ class ResultStore:
         text = self.path.read_text()
         comment, *lines = text.splitlines() or [""]
         header, *rows = list(csv.reader(lines)) or [[]]
-        complete = text.endswith("\n") and all(len(row) == len(self._columns) for row in rows)
+        complete = text.endswith("\n") and all(len(row) == len(self._columns) and row[0].isdigit() for row in rows)
         if comment != self._comment or tuple(header) != self._columns or not complete:
             raise DamagedState(f"{self.path} was not written by these settings, or is damaged; remove it to start over")
         self.rows = {int(row[0]): tuple(row[1:]) for row in rows}

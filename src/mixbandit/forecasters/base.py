@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol, Self, runtime_checkable
 
 from mixbandit._validation import Array
-from mixbandit.errors import DamagedState
+from mixbandit.errors import NotStorable
 from mixbandit.features import FeatureMap
 from mixbandit.statistics import Spectrum, Statistics
 
@@ -55,8 +55,8 @@ class Cost(abc.ABC):
         """See one action row, its features and its reward; weight σ/σ_k states its own noise level."""
 
     @abc.abstractmethod
-    def excess(self, statistics: Statistics, spectrum: Spectrum) -> float:
-        """Cost minus the least-squares residual of the data."""
+    def excess(self, statistics: Statistics, spectrum: Spectrum, reach: float) -> float:
+        """Cost minus the least residual of the data for parameters of norm at most `reach`."""
 
     def alpha0(self, statistics: Statistics, spectrum: Callable[[], Spectrum]) -> float:
         """The multiplier at which the closed-form bound goes best with this mixture."""
@@ -84,8 +84,8 @@ class RunningCost(Cost):
         super().__init__(sigma)
         self._cost = 0.0
 
-    def excess(self, statistics: Statistics, spectrum: Spectrum) -> float:
-        return self._cost - spectrum.rss
+    def excess(self, statistics: Statistics, spectrum: Spectrum, reach: float) -> float:
+        return self._cost - spectrum.residual(reach)
 
     def _add(self, scaled_error2: float, spread: float) -> None:
         """Add e²/v, given in units of σ², and ln v."""
@@ -111,7 +111,7 @@ class Mixture(abc.ABC):
     def _parameters(self) -> dict[str, Any]: ...
 
 
-def not_storable(what: object) -> DamagedState:
+def not_storable(what: object) -> NotStorable:
     """The error for code that a state cannot hold."""
     name = getattr(what, "__qualname__", type(what).__name__)
-    return DamagedState(f"{name} is code and cannot be stored by mixbandit")
+    return NotStorable(f"{name} is code and cannot be stored by mixbandit")

@@ -72,14 +72,14 @@ class GridCost(Cost):
         for member in self._members:
             member.update(action, phi, reward, weight)
 
-    def excess(self, statistics: Statistics, spectrum: Spectrum) -> float:
-        exponents = self._exponents(statistics, spectrum)
+    def excess(self, statistics: Statistics, spectrum: Spectrum, reach: float) -> float:
+        exponents = self._exponents(statistics, spectrum, reach)
         top = exponents.max()
         return float(-2.0 * self.sigma**2 * (top + np.log(np.sum(np.exp(exponents - top)))))
 
     def alpha0(self, statistics: Statistics, spectrum: Callable[[], Spectrum]) -> float:
         """That of the member with most weight, given the data so far."""
-        heaviest = int(np.argmax(self._exponents(statistics, spectrum())))
+        heaviest = int(np.argmax(self._exponents(statistics, spectrum(), 0.0)))
         return self._members[heaviest].alpha0(statistics, spectrum)
 
     def at_sigma(self, sigma: float) -> GridCost | None:
@@ -98,9 +98,9 @@ class GridCost(Cost):
         for member, stored in zip(self._members, state["members"], strict=True):
             member.load_state_dict(stored)
 
-    def _exponents(self, statistics: Statistics, spectrum: Spectrum) -> Array:
+    def _exponents(self, statistics: Statistics, spectrum: Spectrum, reach: float) -> Array:
         """The logarithms of the members' weights, up to a common constant: ln π_k − C_k/2σ²."""
-        costs = np.array([member.excess(statistics, spectrum) for member in self._members])
+        costs = np.array([member.excess(statistics, spectrum, reach) for member in self._members])
         return np.asarray(self._log_weights - costs / (2.0 * self.sigma**2))
 
 

@@ -9,6 +9,7 @@ the least-squares residual is Σ σ²z²/(s+σ²), a sum of squares, and the det
 from __future__ import annotations
 
 import abc
+import dataclasses
 import math
 from collections.abc import Callable
 from typing import Any, Self
@@ -90,11 +91,11 @@ class Linear(LinearMixture):
         if not np.allclose(covariance, covariance.T, rtol=1e-10, atol=0.0):
             worst = np.abs(covariance - covariance.T).max()
             raise InvalidInput(f"Sigma0 must be symmetric, got entries that differ by {worst:g}")
-        try:
-            self._root: Array = np.linalg.cholesky(covariance).astype(np.float64, copy=False)
-        except np.linalg.LinAlgError:
-            least = np.linalg.eigvalsh(covariance)[0]
-            raise InvalidInput(f"Sigma0 must be positive definite, got a least eigenvalue of {least:g}") from None
+        eigenvalues = np.linalg.eigvalsh(covariance)
+        # Less than this much of the largest eigenvalue is rounding: a singular matrix in disguise.
+        if eigenvalues[0] <= len(mean) * np.finfo(np.float64).eps * eigenvalues[-1]:
+            raise InvalidInput(f"Sigma0 must be positive definite, got a least eigenvalue of {eigenvalues[0]:g}")
+        self._root: Array = np.linalg.cholesky(covariance).astype(np.float64, copy=False)
         self.theta0, self.Sigma0 = mean.copy(), covariance.copy()
 
     def __repr__(self) -> str:
@@ -123,13 +124,12 @@ class LinearCost(Cost):
     def stepwise(self) -> bool:
         return False
 
-    def excess(self, statistics: Statistics, spectrum: Spectrum) -> float:
-        white, mismatch = self.whitened(statistics, spectrum), 0.0
-        # Both have the same residual, except where rounding gave them different ranks.
-        if white.rank != spectrum.rank:
-            mismatch = white.rss - spectrum.rss
-        fit = float(np.sum((white.z / np.hypot(white.singular / self.sigma, 1.0)) ** 2))
-        return fit + mismatch + self.sigma**2 * log_det(white.singular, self.sigma)
+    def excess(self, statistics: Statistics, spectrum: Spectrum, reach: float) -> float:
+        white = self.whitened(statistics, spectrum)
+        # Both leave the same outside; what they lost to rounding they may have lost differently.
+        cost = _shrunk(white.z, white.singular, self.sigma) + _shrunk(white.lost_z, white.lost_singular, self.sigma)
+        lost = spectrum.residual(reach) - spectrum.outside
+        return cost - lost + self.sigma**2 * log_det(white.singular, self.sigma)
 
     def alpha0(self, statistics: Statistics, spectrum: Callable[[], Spectrum]) -> float:
         return self._unit_alpha0 * self.sigma**2
@@ -140,7 +140,11 @@ class LinearCost(Cost):
     def whitened(self, statistics: Statistics, spectrum: Spectrum) -> Spectrum:
         """The data in coordinates in which the mixture is θ ~ N(0, I), given them in plain ones."""
         if self._shift is None and isinstance(self._root, float):
-            return Spectrum(self._root * spectrum.singular, spectrum.basis, spectrum.z, spectrum.rss)
+            return dataclasses.replace(
+                spectrum,
+                singular=self._root * spectrum.singular,
+                lost_singular=self._root * spectrum.lost_singular,
+            )
         return statistics.spectrum(self._shift, np.asarray(self._root))
 
     def copy(self) -> Self:
@@ -148,25 +152,31 @@ class LinearCost(Cost):
 
 
 class _LinearForecaster:
-    """Bayesian linear regression in recursive form: O(d²) a prediction and a step."""
+    """Bayesian linear regression, from the same statistics as the closed form."""
 
     def __init__(self, features: FeatureMap, sigma: float, shift: Array | None, root: Array | float) -> None:
-        d = features.dim
-        self._features, self._noise = features, sigma**2
-        self._mean = np.zeros(d) if shift is None else shift.copy()
-        matrix = root * np.eye(d) if isinstance(root, float) else root
-        self._covariance = matrix @ matrix.T
+        self._features, self._sigma = features, sigma
+        self._shift = np.zeros(features.dim) if shift is None else shift
+        self._root = root * np.eye(features.dim) if isinstance(root, float) else root
+        self._statistics = Statistics(features.dim)
 
     def predict(self, x: Array) -> tuple[float, float]:
         phi = self._features(x)[0]
-        return float(phi @ self._mean), float(phi @ self._covariance @ phi)
+        white = self._statistics.spectrum(self._shift, self._root)
+        direction = phi @ self._root
+        inside = direction @ white.basis
+        outside = direction - white.basis @ inside
+        scale = np.hypot(white.singular, self._sigma)
+        mean = phi @ self._shift + inside @ (white.singular / scale * (white.z / scale))
+        return float(mean), float(outside @ outside + np.sum((inside * self._sigma / scale) ** 2))
 
     def update(self, x: Array, r: float) -> None:
-        phi = self._features(x)[0]
-        cross = self._covariance @ phi
-        spread = self._noise + phi @ cross
-        self._mean += cross * ((r - phi @ self._mean) / spread)
-        self._covariance -= np.outer(cross, cross) / spread
+        self._statistics.update(self._features(x), np.array([r]))
+
+
+def _shrunk(z: Array, singular: Array, sigma: float) -> float:
+    """Σ σ²z²/(s+σ²)."""
+    return float(np.sum((z / np.hypot(singular / sigma, 1.0)) ** 2))
 
 
 def log_det(singular: Array, sigma: float) -> float:

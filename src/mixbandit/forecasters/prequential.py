@@ -9,7 +9,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._validation import Array, positive, positive_int
+from mixbandit._validation import LARGEST_DATUM, Array, positive, positive_int
 from mixbandit.errors import InvalidInput
 from mixbandit.forecasters.base import Forecaster, RunningCost
 
@@ -22,6 +22,7 @@ class Prequential(RunningCost):
         self.forecaster = forecaster
 
     def update(self, action: Array, phi: Array, reward: float, weight: float) -> None:
+        action = action.copy()  # the forecaster may keep it, the caller may change it
         mean, variance = self._checked_prediction(action)
         spread = 1.0 + variance * (weight / self.sigma) ** 2
         error = weight * (reward - mean) / self.sigma
@@ -33,11 +34,15 @@ class Prequential(RunningCost):
         return copy.deepcopy(self)
 
     def _checked_prediction(self, x: Array) -> tuple[float, float]:
-        mean, variance = (float(number) for number in self.forecaster.predict(x))
-        if not (math.isfinite(mean) and math.isfinite(variance) and variance >= 0.0):
+        prediction = self.forecaster.predict(x)
+        try:
+            mean, variance = (float(number) for number in prediction)
+        except (TypeError, ValueError, OverflowError):
+            mean = variance = math.nan
+        if not (abs(mean) <= LARGEST_DATUM and 0.0 <= variance <= LARGEST_DATUM):
             raise InvalidInput(
                 f"the forecaster {type(self.forecaster).__name__} must predict a finite mean and a finite "
-                f"variance ≥ 0, got {mean} and {variance} at {x}"
+                f"variance ≥ 0, got {prediction!r} at {x}"
             )
         return mean, variance
 
