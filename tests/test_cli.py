@@ -24,7 +24,7 @@ def test_demo_draws_figure_1_and_says_how_much_narrower(tmp_path):
 
 
 def test_coverage_prints_a_verdict_and_a_picture(tmp_path):
-    arguments = ["coverage", "--sequence", "standard", "--sequence", "bayes-wrong-prior", "--design", "all"]
+    arguments = ["coverage", "--sequence", "standard", "--sequence", "bayes-wrong", "--design", "all"]
     arguments += ["-d", "2", "-T", "10", "-n", "20", "--out", str(tmp_path)]
     result = run(app, arguments)
     assert result.exit_code == 0, result.output

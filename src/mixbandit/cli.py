@@ -134,7 +134,7 @@ def _expand(given: list[str], known: tuple[str, ...]) -> list[str]:
 def _coverage_table(results: list[Coverage]) -> Table:
     delta = results[0].settings.delta
     table = Table(title=f"Runs in which the set ever missed the truth, against δ = {delta:g}", box=box.SIMPLE)
-    for column in ("sequence / noise / design", "missed", "95 % of rate", "verdict"):
+    for column in ("sequence / noise / design", "missed", "rate, 95 %", "verdict"):
         table.add_column(column, justify="left" if "/" in column else "right", no_wrap=True)
     for r in results:
         low, high = r.interval

@@ -31,10 +31,10 @@ import numpy as np
 from mixbandit import plots
 from mixbandit._files import write_atomically
 from mixbandit._validation import Array, one_of, positive, positive_int, probability
-from mixbandit.confidence import BayesCredible, ConfidenceSequence, MartingaleMixture, OFULSequence
+from mixbandit.confidence import BayesCredible, ConfidenceSequence, GeneralLambda, MartingaleMixture, OFULSequence
 from mixbandit.errors import InvalidInput
 from mixbandit.experiments.store import ResultStore
-from mixbandit.forecasters import Linear, Scaled
+from mixbandit.forecasters import Adaptive, Grid, Linear, Scaled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -70,9 +70,12 @@ SEQUENCES: dict[str, Factory] = {
     "standard": lambda th, s, d: MartingaleMixture(len(th), **_assumptions(th, s, d)),
     "scaled": lambda th, s, d: MartingaleMixture(len(th), **_assumptions(th, s, d), mixture=Scaled(0.1)),
     "wrong-prior": lambda th, s, d: MartingaleMixture(len(th), **_assumptions(th, s, d), mixture=_wrong_prior(th)),
+    "grid": lambda th, s, d: MartingaleMixture(len(th), **_assumptions(th, s, d), mixture=Grid([0.01, 0.1, 1.0])),
+    "adaptive": lambda th, s, d: MartingaleMixture(len(th), **_assumptions(th, s, d), mixture=Adaptive()),
+    "lambda-half": lambda th, s, d: GeneralLambda(len(th), **_assumptions(th, s, d), lam=0.5 / s**2),
     "oful": lambda th, s, d: OFULSequence(len(th), **_assumptions(th, s, d)),
     "bayes": lambda th, s, d: BayesCredible(len(th), **_assumptions(th, s, d)),
-    "bayes-wrong-prior": lambda th, s, d: BayesCredible(len(th), **_assumptions(th, s, d), mixture=_wrong_prior(th)),
+    "bayes-wrong": lambda th, s, d: BayesCredible(len(th), **_assumptions(th, s, d), mixture=_wrong_prior(th)),
 }
 
 
