@@ -28,6 +28,15 @@ def test_kernels_are_positive_definite_and_storable(kernel):
     np.testing.assert_array_equal(kernel_from_state_dict(kernel.state_dict())(A, B), kernel(A, B))
 
 
+def test_nothing_is_shared_with_the_caller():
+    scales = np.ones(3)
+    kernel = mb.RBF(scales)
+    before = kernel(A, B)
+    scales[:] = 5.0
+    kernel.state_dict()["lengthscale"][:] = 9.0
+    np.testing.assert_array_equal(kernel(A, B), before)
+
+
 @pytest.mark.parametrize(
     ("make", "says"),
     [

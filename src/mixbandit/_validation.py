@@ -81,7 +81,7 @@ def as_vector(value: ArrayLike, length: int, name: str) -> Array:
 
 def positive(value: float, name: str, least: float = SMALLEST_SETTING, most: float = LARGEST_SETTING) -> float:
     """`value` as a positive float, not so small or large that its square would leave the range of floats."""
-    number = _number(value, name)
+    number = as_number(value, name)
     if not (number > 0 and math.isfinite(number)):
         raise InvalidInput(f"{name} must be positive and finite, got {value!r}")
     if not least <= number <= most:
@@ -94,11 +94,19 @@ def multiplier(value: float, name: str) -> float:
     return positive(value, name, SMALLEST_MULTIPLIER, LARGEST_MULTIPLIER)
 
 
-def nonnegative(value: float, name: str) -> float:
-    """`value` as a float in [0, ∞)."""
-    number = _number(value, name)
-    if not (number >= 0 and math.isfinite(number)):
-        raise InvalidInput(f"{name} must be at least 0 and finite, got {value!r}")
+def finite(value: float, name: str) -> float:
+    """`value` as a finite float."""
+    number = as_number(value, name)
+    if not math.isfinite(number):
+        raise InvalidInput(f"{name} must be finite, got {value!r}")
+    return number
+
+
+def nonnegative(value: float, name: str, most: float = LARGEST_SETTING) -> float:
+    """`value` as a float that is 0 or positive, up to `most`."""
+    number = as_number(value, name)
+    if not 0 <= number <= most:
+        raise InvalidInput(f"{name} must lie in [0, {most:g}], got {value!r}")
     return number
 
 
@@ -108,7 +116,7 @@ def interval(value: tuple[float, float], name: str) -> tuple[float, float]:
         low, high = value
     except (TypeError, ValueError):
         raise InvalidInput(f"{name} must be a pair (low, high), got {_shorten(value)}") from None
-    pair = _number(low, name), _number(high, name)
+    pair = as_number(low, name), as_number(high, name)
     if not (pair[0] < pair[1] and all(math.isfinite(end) for end in pair)):
         raise InvalidInput(f"{name} must be a pair low < high of finite numbers, got {_shorten(value)}")
     return pair
@@ -116,7 +124,7 @@ def interval(value: tuple[float, float], name: str) -> tuple[float, float]:
 
 def probability(value: float, name: str) -> float:
     """`value` as a float in (0, 1), ends excluded."""
-    number = _number(value, name)
+    number = as_number(value, name)
     if not 0 < number < 1:
         raise InvalidInput(f"{name} must lie strictly between 0 and 1, got {value!r}")
     if number < SMALLEST_PROBABILITY:
@@ -146,7 +154,8 @@ def as_generator(rng: int | np.random.Generator | None) -> np.random.Generator:
         raise InvalidInput(f"rng must be a seed ≥ 0, a numpy Generator or None, got {rng!r}") from error
 
 
-def _number(value: Any, name: str) -> float:
+def as_number(value: Any, name: str) -> float:
+    """`value` as a float, NaN and infinity included; text and truth values are refused."""
     try:
         if isinstance(value, bool | np.bool_ | str | bytes) or value is np.ma.masked:
             raise TypeError

@@ -1,5 +1,8 @@
 """What can go wrong, as types: one base class, few children."""
 
+import sys
+import warnings
+
 
 class MixbanditError(Exception):
     """Base class of every error that mixbandit raises on purpose."""
@@ -31,3 +34,11 @@ class MissingDependency(MixbanditError, ImportError):
 
 class AssumptionsRefutedWarning(UserWarning):
     """Bounds come from an inflated set, because the true one is empty; they carry no guarantee."""
+
+
+def warn_user(message: str, category: type[Warning]) -> None:
+    """Warn at the line that called into the package, however deep the call went."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("mixbandit"):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

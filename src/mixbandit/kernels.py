@@ -22,7 +22,7 @@ class Kernel:
             raise InvalidInput(f"lengthscale must be one number or one per input, got shape {scales.shape}")
         for scale in scales.flat:
             positive(float(scale), "lengthscale")
-        self.lengthscale, self.variance = scales, positive(variance, "variance")
+        self.lengthscale, self.variance = scales.copy(), positive(variance, "variance")
 
     def __call__(self, A: Array, B: Array) -> Array:
         a, b = A / self.lengthscale, B / self.lengthscale
@@ -34,7 +34,7 @@ class Kernel:
         raise NotImplementedError
 
     def state_dict(self) -> dict[str, Any]:
-        return {"type": type(self).__name__, "lengthscale": self.lengthscale, "variance": self.variance}
+        return {"type": type(self).__name__, "lengthscale": self.lengthscale.copy(), "variance": self.variance}
 
 
 class RBF(Kernel):

@@ -73,6 +73,29 @@ class TestMisspecification:
         with pytest.raises(mb.InvalidInput, match="alpha ≥ alpha0"):
             cs.upper([[1.0]], alpha=alpha / 2)
 
+    def test_the_analytic_radius_is_that_of_the_closed_form(self):
+        cs, plain = self.run(1, 50, misspecification=0.2), self.run(1, 50)
+        expected = plain.analytic_radius() + 0.2 * math.sqrt(50)
+        assert cs.analytic_radius() == pytest.approx(expected, rel=1e-9)
+        assert cs.analytic_radius(2 * cs.alpha0) > expected
+        assert cs.support([[1.0]], alpha=3 * cs.alpha0).alpha[0] == pytest.approx(3 * cs.alpha0)
+        with pytest.raises(mb.InvalidInput, match="alpha ≥ alpha0"):
+            cs.analytic_radius(cs.alpha0 / 2)
+
+    def test_a_range_caps_what_the_deviation_adds(self):
+        cs = mb.MartingaleMixture(1, sigma=0.1, norm_bound=1.0, misspecification=0.2, reward_range=(0.0, 1.0))
+        support = cs.support([[0.9], [0.5]])
+        np.testing.assert_allclose(support.value, [1.0, 0.7])
+        assert support.case.tolist() == ["range", "ball"]
+        np.testing.assert_allclose(support.grad, [[0.0], [1.0]])
+
+    def test_the_audit_knows_of_it(self):
+        audit = self.run(0, 300, misspecification=0.2).audit()
+        assert not audit.refuted
+        assert "Hint" not in str(audit)
+        refuted = self.run(0, 300, misspecification=0.01, norm_bound=0.1).audit()
+        assert "up to misspecification=0.01" in str(refuted)
+
     def test_weights_count_in_the_deviation(self):
         """Half the noise level is twice the weight, and twice the deviation of the weighted row."""
         one = mb.MartingaleMixture(1, sigma=0.2, norm_bound=1.0, misspecification=0.1, mixture=mb.Grid([1.0]))
@@ -124,6 +147,10 @@ class TestRewardRange:
         with pytest.warns(mb.AssumptionsRefutedWarning, match="outside"):
             bounds = going_on.lower([[1.0, 0.0]])[0], going_on.upper([[1.0, 0.0]])[0]
         assert 0.0 <= bounds[0] <= bounds[1] <= 1.0
+        assert "tested where bounds are asked for" in str(going_on.audit())
+        with pytest.warns(mb.AssumptionsRefutedWarning) as caught:
+            assert going_on.support([[np.sign(level) * -1.0, 0.0]]).inflated
+        assert caught[0].filename == __file__  # the warning points at the user's line
 
     def test_it_is_part_of_the_state(self):
         cs = self.make(reward_range=(0.0, 1.0))
@@ -156,23 +183,39 @@ class TestRunningIntersection:
         assert wider > 0  # it does something: the present bound is not always the best so far
         assert misses <= 6  # more than 6 of 40 has probability 0.003 at 5 %
 
-    def test_contradictions_refute(self):
+    def test_contradictions_refute_for_good(self):
         running = mb.RunningIntersection(mb.MartingaleMixture(1, sigma=0.1, norm_bound=50.0), [[1.0]])
         running.update([[1.0]] * 50, [0.0] * 50)
+        before = running.lower.copy(), running.upper.copy()
         with pytest.raises(mb.AssumptionsRefuted, match="contradict"):
             running.update([[1.0]] * 5000, [3.0] * 5000)
         assert running.is_empty
+        assert running.sequence.t == 5050  # the data are in
+        np.testing.assert_array_equal((running.lower, running.upper), before)
 
-    def test_an_inflated_set_is_left_out(self):
+    def test_an_inflated_set_is_left_out_and_not_forgotten(self):
         cs = mb.MartingaleMixture(1, sigma=0.1, norm_bound=1.0, on_empty="inflate")
         running = mb.RunningIntersection(cs, [[1.0]])
         before = running.upper.copy()
-        running.update([[1.0]] * 50, [9.0] * 50)
+        with pytest.warns(mb.AssumptionsRefutedWarning, match="empty"):
+            running.update([[1.0]] * 50, [9.0] * 50)
+        assert running.is_empty
+        running.update([[1.0]] * 5000, [0.0] * 5000)
+        assert not cs.is_empty
         assert running.is_empty
         np.testing.assert_array_equal(running.upper, before)
         strict = mb.RunningIntersection(mb.MartingaleMixture(1, sigma=0.1, norm_bound=1.0), [[1.0]])
         with pytest.raises(mb.AssumptionsRefuted, match="empty"):
             strict.update([[1.0]] * 50, [9.0] * 50)
+        assert strict.is_empty
+
+    def test_a_contradicted_range_is_left_out(self):
+        cs = mb.MartingaleMixture(1, sigma=0.1, norm_bound=5.0, reward_range=(0.0, 1.0), on_empty="inflate")
+        running = mb.RunningIntersection(cs, [[1.0]])
+        with pytest.warns(mb.AssumptionsRefutedWarning, match="outside"):
+            running.update([[1.0]] * 50, [-2.0] * 50)
+        assert running.is_empty
+        assert (running.lower[0], running.upper[0]) == (0.0, 1.0)
 
     def test_only_anytime_sequences(self):
         with pytest.raises(mb.InvalidInput, match="BayesCredible does not hold at all times"):
@@ -238,6 +281,12 @@ class TestAudit:
             ball = cs._ball_at(cs.sigma, factor * least)
             assert ball.feasibility.is_empty == empty
 
+    def test_the_least_norm_bound_is_found_however_far_off_the_stated_one(self):
+        x = np.eye(2).repeat(50, axis=0)
+        cs = mb.MartingaleMixture(2, sigma=SIGMA, norm_bound=1e-3).update(x, x @ [1e4, 0.0])
+        assert 0.9e4 < cs.audit().least_norm_bound < 1e4
+        assert "however large" not in str(cs.audit())
+
     def test_half_the_noise_is_refuted_where_data_can_tell(self):
         for seed in range(10):
             cs, theta = self.weakly_measured(seed, sigma=SIGMA / 2, norm_bound=0.11)
@@ -279,8 +328,9 @@ class TestAudit:
                 x = 0.3 * rng.normal(size=(4, 6))
                 cs.update(x, x @ theta + SIGMA * rng.normal(size=4))
                 empty |= cs.is_empty
-            refuted += empty
-            wrong += cs._ball_at(cs.sigma, size * (1 - 1e-9)).feasibility.is_empty
+            audit = cs.audit()
+            refuted += empty or audit.refuted
+            wrong += audit.least_norm_bound > size * (1 + 1e-9) or audit.sigma_refuted
         for misses in (refuted, wrong):
             assert binomtest(misses, 2000, DELTA, alternative="greater").pvalue > 0.001
 

@@ -127,6 +127,39 @@ def test_state_dict_goes_on_to_the_bit(make):
     assert again.t == 50
 
 
+def test_state_dict_without_data_and_without_sharing(make):
+    state = make().state_dict()
+    again = type(make()).from_state_dict(state)
+    np.testing.assert_array_equal(bounds(again), bounds(make()))
+    cs = make().update(ACTIONS, REWARDS)
+    state = cs.state_dict()
+    again, before = type(cs).from_state_dict(state), bounds(cs)
+
+    def spoil(value):
+        for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else []:
+            spoil(item)
+        if isinstance(value, np.ndarray) and value.ndim:
+            value[:] = 7.0
+
+    spoil(state)
+    np.testing.assert_array_equal(bounds(cs), before)
+    np.testing.assert_array_equal(bounds(again), before)
+    for one in (cs, again):
+        one.update(ACTIONS[:3], REWARDS[:3])
+    np.testing.assert_array_equal(bounds(cs), bounds(again))
+
+
+def test_damaged_memories_are_refused(cs):
+    state = cs.state_dict()
+    memory = state.get("cost") or state.get("weighted") or {}
+    for name, value in memory.items():
+        if isinstance(value, float | np.ndarray):
+            for damaged in (np.full(np.shape(value), np.nan), np.ones((2, 9)), "text", None):
+                key = "cost" if "cost" in state else "weighted"
+                with pytest.raises(mb.DamagedState):
+                    type(cs).from_state_dict(state | {key: memory | {name: damaged}})
+
+
 def test_state_dict_holds_plain_values_only(cs):
     json.dumps(cs.state_dict(), default=lambda array: array.tolist() if type(array) is np.ndarray else 1 / 0)
 

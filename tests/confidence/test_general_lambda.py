@@ -116,12 +116,32 @@ def test_precision_at_high_signal():
     assert general.analytic_radius() == pytest.approx(ours.analytic_radius(), rel=1e-9)
 
 
+@pytest.mark.parametrize("lam", [0.5, 1.5])
+@pytest.mark.parametrize("signal", [1e3, 1e7, 1e9])
+@pytest.mark.parametrize("c", [1.0, 1e4])
+def test_unmeasured_directions_stay_unknown(lam, signal, c):
+    """One direction measured, far above the noise: rounding must not pass for information about the others."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        theta, direction = rng.normal(size=5), rng.normal(size=5)
+        size = float(np.linalg.norm(theta))
+        Phi = signal * rng.normal(size=(20, 1)) * direction
+        cs = mb.GeneralLambda(5, sigma=1.0, norm_bound=size, lam=lam, mixture=mb.Scaled(c))
+        cs.update(Phi, Phi @ theta + rng.normal(size=20))
+        away = theta - direction * (theta @ direction) / (direction @ direction)
+        assert not cs.is_empty
+        assert cs.contains(theta * (1 - 1e-12))
+        assert cs.upper(away)[0] >= away @ theta * (1 - 1e-9)
+
+
 @pytest.mark.parametrize("lam", [-0.1, 2 / 0.25, 9.0, np.nan])
 def test_the_convexity_limit_is_enforced(lam):
     cs = mb.GeneralLambda(2, sigma=0.5, norm_bound=1.0, lam=lambda t, x: lam)
     with pytest.raises(mb.InvalidInput, match=r"below 2/sigma² = 8"):
         cs.update([[1.0, 0.0]], [0.1])
     assert cs.t == 0
+    with pytest.raises(mb.InvalidInput, match="lambda must be a number"):
+        mb.GeneralLambda(2, sigma=0.5, norm_bound=1.0, lam=lambda t, x: "much").update([[1.0, 0.0]], [0.1])
     with pytest.raises(mb.InvalidInput, match="lam"):
         mb.GeneralLambda(2, sigma=0.5, norm_bound=1.0, lam=lam)
 

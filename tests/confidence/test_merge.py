@@ -103,6 +103,8 @@ def test_feature_functions_must_be_the_same_object():
         mb.MartingaleMixture(f, **BASE).merge(mb.MartingaleMixture(g, **BASE))
     lam = lambda t, x: 1.0  # noqa: E731
     one = mb.GeneralLambda(2, **BASE, lam=lam)
-    with pytest.raises(mb.NotMergeable, match="same function"):
+    with pytest.raises(mb.NotMergeable, match="lam"):
         one.merge(mb.GeneralLambda(2, **BASE, lam=lambda t, x: 1.0))
     assert one.merge(mb.GeneralLambda(2, **BASE, lam=lam)).t == 0
+    with pytest.raises(mb.NotMergeable, match="MartingaleMixture"):
+        one.merge(mb.MartingaleMixture(2, **BASE))

@@ -51,6 +51,19 @@ def test_exact_bounds_and_verdicts_equal_the_conic_solvers(family, solver, conic
         np.testing.assert_allclose(ours, conic[seed], rtol=0.0, atol=1e-6 * instance.scale, err_msg=str(seed))
 
 
+@pytest.mark.heavy
+def test_exact_bounds_and_verdicts_equal_the_conic_solvers_on_many_more():
+    for seed in range(INSTANCES, 5 * INSTANCES):
+        instance = draw(seed)
+        cs = instance.sequence()
+        reference = ConicReference(cs)
+        assert cs.is_empty == reference.is_empty(), seed
+        if not cs.is_empty:
+            ours = cs.lower(instance.phi)[0], cs.upper(instance.phi)[0]
+            theirs = reference.lower(instance.phi)[0], reference.upper(instance.phi)[0]
+            np.testing.assert_allclose(ours, theirs, rtol=0.0, atol=1e-6 * instance.scale, err_msg=str(seed))
+
+
 def test_the_instances_cover_every_case_and_empty_sets(conic):
     seen = {str(draw(seed).sequence().support(draw(seed).phi).case[0]) for seed in conic if conic[seed]}
     assert seen == {"origin", "ball", "ellipsoid", "interior"}

@@ -24,6 +24,15 @@ def test_every_anytime_sequence_keeps_its_promise(sequence, noise, design):
     assert result.holds, result
 
 
+@pytest.mark.heavy
+@pytest.mark.parametrize("design", coverage.DESIGNS)
+@pytest.mark.parametrize("noise", coverage.NOISES)
+@pytest.mark.parametrize("sequence", ANYTIME)
+def test_every_anytime_sequence_keeps_its_promise_under_every_noise_and_design(sequence, noise, design):
+    result = coverage.measure(CoverageSettings(sequence, noise, design, rounds=100, seed=1), runs=200, jobs=2)
+    assert result.holds, result
+
+
 def overconfident(theta, sigma, delta):
     """A sequence told a third of the true noise level."""
     return mb.MartingaleMixture(len(theta), sigma=sigma / 3, delta=delta, norm_bound=float(np.linalg.norm(theta)))

@@ -150,6 +150,11 @@ def test_alpha0_of_a_grid_follows_the_weight():
     assert mb.MartingaleMixture(phi, sigma=SIGMA, norm_bound=5.0, mixture=mb.Adaptive()).alpha0 == SIGMA**2
 
 
+def test_scales_may_come_as_an_array():
+    for scales in (np.array([1, 10, 100]), np.array([1, 10, 100], dtype=np.float32)):
+        assert [member.c for member in mb.Grid(scales).members] == [1.0, 10.0, 100.0]
+
+
 def test_bounds_follow_from_the_radius_whatever_the_mixture():
     """The set depends on the mixture through R alone: a Grid of one scale is that scale."""
     phi, actions, rewards, levels = problem(7)
@@ -169,6 +174,7 @@ def test_bounds_follow_from_the_radius_whatever_the_mixture():
         (lambda: mb.Grid(3.0), "list"),
         (lambda: mb.Grid([1.0, 2.0], weights=[1.0]), r"weights must have shape \(2,\)"),
         (lambda: mb.Grid([1.0, 2.0], weights=[1.0, 0.0]), "weights must be positive"),
+        (lambda: mb.Grid([1.0, 2.0], weights=[1e-190, 1e190]), "too unequal"),
         (lambda: mb.Adaptive(beta=0.0), "beta must be positive"),
         (lambda: mb.Adaptive(kernel=3), "kernel must be a function"),
         (lambda: mb.Gaussian("x", mb.RBF()), "mean must be numbers"),

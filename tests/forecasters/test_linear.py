@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 
 import mixbandit as mb
-from mixbandit.features import Identity
 from mixbandit.forecasters import log_det
-from tests.confidence.instances import draw, radius2_by_definition
+from tests.confidence.instances import draw, prior, radius2_by_definition
 
 # What the t×t definition itself can be trusted for in double precision.
 WELL_CONDITIONED = [seed for seed in range(200) if draw(seed).family not in ("huge features", "graded features")]
@@ -16,16 +15,31 @@ def test_radius_equals_the_definition(seed):
     assert instance.sequence().radius ** 2 == pytest.approx(radius2_by_definition(instance), rel=1e-9)
 
 
+class BayesianRegression:
+    """The linear mixture as a chain of one-step forecasts: the posterior of θ ~ N(θ₀, Σ₀) so far."""
+
+    def __init__(self, instance):
+        self.mean, self.covariance = prior(instance.mixture, instance.Phi.shape[1])
+        self.noise = instance.sigma**2
+
+    def predict(self, x):
+        return x @ self.mean, x @ self.covariance @ x
+
+    def update(self, x, r):
+        gain = self.covariance @ x / (self.noise + x @ self.covariance @ x)
+        self.mean = self.mean + gain * (r - x @ self.mean)
+        self.covariance = self.covariance - np.outer(gain, x @ self.covariance)
+
+
 @pytest.mark.parametrize("seed", WELL_CONDITIONED[:60])
 def test_a_chain_of_forecasts_gives_the_same_radius(seed):
     instance = draw(seed)
-    forecaster = instance.mixture.forecaster(Identity(instance.Phi.shape[1]), instance.sigma)
     chain = mb.MartingaleMixture(
         instance.Phi.shape[1],
         sigma=instance.sigma,
         norm_bound=instance.norm_bound,
         delta=instance.delta,
-        mixture=forecaster,
+        mixture=BayesianRegression(instance),
     )
     chain.update(instance.Phi, instance.r)
     assert chain.radius == pytest.approx(instance.sequence().radius, rel=1e-8)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.linear_model import Ridge
+from sklearn.neighbors import KNeighborsRegressor
 
 import mixbandit as mb
 
@@ -25,11 +26,10 @@ class Recorder:
 
 
 def test_it_is_asked_before_it_is_told_with_rows_as_given():
-    forecaster = Recorder()
     phi = mb.RandomFourier(2, 5, rng=0)
-    cs = mb.MartingaleMixture(phi, sigma=SIGMA, norm_bound=1.0, mixture=forecaster)
+    cs = mb.MartingaleMixture(phi, sigma=SIGMA, norm_bound=1.0, mixture=Recorder())
     cs.update([[1.0, 2.0], [3.0, 4.0]], [0.1, 0.2])
-    assert forecaster.seen == [
+    assert cs.mixture.seen == [
         ("predict", 1.0, 2.0), ("update", 1.0, 2.0, 0.1), ("predict", 3.0, 4.0), ("update", 3.0, 4.0, 0.2),
     ]  # fmt: skip
     v = 1 + 2.0 / SIGMA**2
@@ -37,20 +37,50 @@ def test_it_is_asked_before_it_is_told_with_rows_as_given():
     assert cs.radius**2 == pytest.approx(expected, rel=1e-12)
 
 
-def test_a_forecaster_that_fails_midway_leaves_a_consistent_sequence():
+@pytest.mark.parametrize("grid", [False, True])
+def test_a_forecaster_that_fails_midway_leaves_everything_as_it_was(grid):
     class Brittle(Recorder):
         def update(self, x, r):
+            super().update(x, r)
             if r < 0:
                 raise RuntimeError("negative")
 
+    mixture = mb.Grid([mb.Adaptive(), mb.Gaussian(0.0, mb.RBF()), Brittle()]) if grid else Brittle()
     phi = mb.RandomFourier(2, 5, rng=0)
-    cs = mb.MartingaleMixture(phi, sigma=SIGMA, norm_bound=1.0, mixture=Brittle())
-    with pytest.raises(RuntimeError, match="negative"):
-        cs.update([[1.0, 2.0], [3.0, 4.0]], [0.1, -0.2])
-    only = mb.MartingaleMixture(phi, sigma=SIGMA, norm_bound=1.0, mixture=Brittle()).update([1.0, 2.0], 0.1)
-    assert cs.t == 1
-    assert cs.radius == only.radius
-    np.testing.assert_array_equal(cs.upper([0.5, 0.5]), only.upper([0.5, 0.5]))
+    cs, undisturbed = (mb.MartingaleMixture(phi, sigma=SIGMA, norm_bound=1.0, mixture=mixture) for _ in range(2))
+    for one in (cs, undisturbed):
+        one.update([[1.0, 2.0]] * 20, [0.1] * 20)
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="negative"):
+            cs.update([[1.0, 2.0], [3.0, 4.0]], [0.1, -0.2])
+    assert cs.t == 20
+    assert cs.radius == undisturbed.radius
+    for one in (cs, undisturbed):
+        one.update([[0.3, 0.1]] * 3, [0.1, 0.2, 0.3])
+    assert cs.radius == undisturbed.radius
+    np.testing.assert_array_equal(cs.upper([0.5, 0.5]), undisturbed.upper([0.5, 0.5]))
+
+
+def test_one_forecaster_may_serve_several_sequences():
+    """Each has a copy: told of a reward by one, it would know what it has yet to predict for the other."""
+    memory = mb.FromRegressor(KNeighborsRegressor(1), SIGMA, refit_every=1)
+    misses = 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        theta = rng.normal(size=3) / 2
+        first, second, both = (
+            mb.MartingaleMixture(3, sigma=SIGMA, norm_bound=3.0, mixture=mixture)
+            for mixture in (memory, memory, mb.Grid([memory, memory]))
+        )
+        for _ in range(30):
+            x = rng.normal(size=3)
+            r = x @ theta + SIGMA * rng.normal()
+            for cs in (first, second, both):
+                cs.update(x, r)
+        assert first.radius == second.radius == pytest.approx(both.radius)
+        misses += not second.contains(theta)
+    assert misses == 0
+    assert not memory._rewards  # the user's own object has learned nothing
 
 
 def test_noise_levels_enter_error_and_spread():
@@ -64,14 +94,18 @@ def test_noise_levels_enter_error_and_spread():
 
 
 def test_a_forecaster_may_keep_the_row_it_is_given():
-    forecaster, buffer = Recorder(), np.zeros(2)
-    kept = []
-    forecaster.update = lambda x, r: kept.append(x)
-    cs = mb.MartingaleMixture(2, sigma=SIGMA, norm_bound=1.0, mixture=forecaster)
+    class Keeper(Recorder):
+        def update(self, x, r):
+            self.seen.append(x)
+
+        def predict(self, x):
+            return 0.0, 1.0
+
+    cs, buffer = mb.MartingaleMixture(2, sigma=SIGMA, norm_bound=1.0, mixture=Keeper()), np.zeros(2)
     for value in (1.0, 2.0):
         buffer[:] = value
         cs.update(buffer, 0.1)
-    assert [x.tolist() for x in kept] == [[1.0, 1.0], [2.0, 2.0]]
+    assert [x.tolist() for x in cs.mixture.seen] == [[1.0, 1.0], [2.0, 2.0]]
 
 
 def linear_run(seed, mixture, t=60, d=5):
@@ -133,12 +167,12 @@ def test_peeking_at_the_reward_would_break_everything():
     misses = 0
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        theta, forecaster = rng.normal(size=3), Peeking(None)
-        cs = mb.MartingaleMixture(3, sigma=SIGMA, norm_bound=5.0, mixture=forecaster)
+        theta = rng.normal(size=3)
+        cs = mb.MartingaleMixture(3, sigma=SIGMA, norm_bound=5.0, mixture=Peeking(None))
         for _ in range(60):
             x = rng.normal(size=3)
-            forecaster.next_reward = x @ theta + SIGMA * rng.normal()
-            cs.update(x, forecaster.next_reward)
+            cs.mixture.next_reward = x @ theta + SIGMA * rng.normal()
+            cs.update(x, cs.mixture.next_reward)
         misses += not cs.contains(theta)
     assert misses == 20
 
@@ -166,6 +200,12 @@ def test_a_regressor_learns_its_variance_from_its_errors():
     for r in (1.0, 1.0, 2.0, 3.0, 4.0, 5.0):
         forecaster.update(x, r)
     assert forecaster.predict(x) == (0.0, pytest.approx((9 + 16 + 25) / 3 - 0.25))
+    short = mb.FromRegressor(Zero(), sigma=0.5, refit_every=1, window=1)
+    for r in (1.0, 1.0, 2.0, 3.0):
+        short.update(x, r)
+    assert short.predict(x) == (0.0, pytest.approx(9 - 0.25))
+    with pytest.raises(mb.InvalidInput, match="mean must be finite"):
+        mb.FromRegressor(Zero(), sigma=0.5, mean=np.nan)
 
 
 def test_a_users_forecaster_is_copied_and_not_stored():

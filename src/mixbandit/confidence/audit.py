@@ -19,6 +19,8 @@ from mixbandit.statistics import Spectrum
 
 # Norm bounds and noise levels are looked for between the stated one divided and multiplied by this.
 _REACH = 1e6
+# A norm bound beyond this would be refused.
+_NEVER = 1e20
 # Residuals below or above this multiple of σ are worth a hint.
 _FAR_BELOW, _FAR_ABOVE = 0.5, 1.5
 # Singular values of the features further apart than this look collinear.
@@ -39,6 +41,9 @@ class Audit:
     residual_spread: float | None  # root mean square of least-squares residuals; None without any to spare
     unseen_directions: int  # dimensions of the features in which nothing was measured
     condition: float  # ratio of the largest to the least singular value of the features seen
+    reward_range: tuple[float, float] | None = None
+    misspecification: float = 0.0
+    levels_given: bool = False  # rewards came with noise levels of their own, which scale with σ
 
     @property
     def norm_bound_refuted(self) -> bool:
@@ -50,14 +55,14 @@ class Audit:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What a practitioner should know, most important first; hints are marked as such."""
+        """What a practitioner should know, most important first; what is only likely is marked as a hint."""
         level = f"at level {self.delta:g}"
         found = []
         if self.refuted:
             found.append(
                 f"REFUTED {level}: no linear function satisfies sigma={self.stated_sigma:g} and "
                 f"norm_bound={self.stated_norm_bound:g} on these {self.t} rewards. One of them is too small, or the "
-                "expected reward is not linear in the features."
+                f"expected reward is not linear in the features{self._up_to}."
             )
         else:
             found.append(f"The {self.t} rewards do not contradict the assumptions {level}.")
@@ -68,22 +73,30 @@ class Audit:
                 f"With sigma={self.stated_sigma:g} these data need norm_bound ≥ {self.least_norm_bound:.4g} "
                 f"(stated: {self.stated_norm_bound:.4g}); smaller ones are refuted {level}."
             )
+        if self.reward_range is not None:
+            found.append(f"reward_range={self.reward_range} is tested where bounds are asked for, not here.")
         if self.refuted_sigma:
             found.append(
                 f"With norm_bound={self.stated_norm_bound:g} noise levels up to {self.refuted_sigma:.4g} are refuted "
-                f"{level} (stated: {self.stated_sigma:.4g})."
+                f"{level} (stated: {self.stated_sigma:.4g}"
+                f"{'; levels given with rewards scale along' if self.levels_given else ''})."
             )
         found += self._hints()
         return tuple(found)
 
+    @property
+    def _up_to(self) -> str:
+        return f" up to misspecification={self.misspecification:g}" if self.misspecification else ""
+
     def _hints(self) -> list[str]:
         hints = []
+        expected = math.hypot(self.stated_sigma, self.misspecification)
         if self.residual_spread is not None and self.residual_spread < _FAR_BELOW * self.stated_sigma:
             hints.append(
                 f"Hint, not proven: residuals spread by {self.residual_spread:.4g} where sigma={self.stated_sigma:.4g} "
                 "is stated. If a smaller sigma is known to hold, the bounds become narrower."
             )
-        if self.residual_spread is not None and self.residual_spread > _FAR_ABOVE * self.stated_sigma:
+        if self.residual_spread is not None and self.residual_spread > _FAR_ABOVE * expected:
             hints.append(
                 f"Hint, not proven: residuals spread by {self.residual_spread:.4g}, more than the stated "
                 f"sigma={self.stated_sigma:.4g}. It may be too small, or the function not linear in the features."
@@ -114,6 +127,7 @@ def audit(
     spectrum: Spectrum,
     residual_spread: float | None,
     ball_at: BallAt,
+    reward_range: tuple[float, float] | None = None,
 ) -> Audit:
     """Audit a sequence at its present time."""
     stated = ball_at(sigma, norm_bound)
@@ -130,6 +144,7 @@ def audit(
         residual_spread=residual_spread,
         unseen_directions=len(spectrum.basis) - spectrum.rank,
         condition=condition,
+        reward_range=reward_range,
     )
 
 
@@ -141,7 +156,11 @@ def _least_norm_bound(ball_at: BallAt, sigma: float, norm_bound: float) -> float
     low, high = norm_bound / _REACH, norm_bound * _REACH
     if not empty(low):
         return 0.0
-    return math.inf if empty(high) else _boundary(empty, low, high)
+    while empty(high):
+        if high > _NEVER:
+            return math.inf
+        low, high = high, high * _REACH
+    return _boundary(empty, low, high)
 
 
 def _refuted_sigma(ball_at: BallAt, sigma: float, norm_bound: float) -> float | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import abc
 import logging
 import math
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,9 +13,9 @@ from numpy.typing import ArrayLike
 
 from mixbandit._validation import Array, interval, multiplier, one_of, positive
 from mixbandit.confidence.audit import Audit, audit
-from mixbandit.confidence.base import ConfidenceSequence
+from mixbandit.confidence.base import ConfidenceSequence, Reported
 from mixbandit.confidence.support import Maximum, ResidualBall, split
-from mixbandit.errors import AssumptionsRefuted, AssumptionsRefutedWarning
+from mixbandit.errors import AssumptionsRefuted, AssumptionsRefutedWarning, warn_user
 from mixbandit.features import FeatureMap
 
 logger = logging.getLogger(__name__)
@@ -80,6 +79,7 @@ class BallSequence(ConfidenceSequence):
             spectrum=self._spectrum(),
             residual_spread=self._residual_spread(),
             ball_at=self._ball_at,
+            reward_range=self.reward_range,
         )
 
     @abc.abstractmethod
@@ -93,17 +93,18 @@ class BallSequence(ConfidenceSequence):
             return ball.maximise(directions, self.alpha0, with_theta=with_theta)
         return ball.closed_form(directions, alpha, with_theta=with_theta)
 
-    def _reported(self, maximum: Array, sign: float) -> Array:
+    def _reported(self, maximum: Array, sign: float) -> Reported:
         bounds = sign * maximum
         if self.reward_range is None:
-            return bounds
+            return Reported(bounds, np.zeros(len(bounds), dtype=np.bool_), trusted=not self.is_empty)
         low, high = self.reward_range
         # A lower bound above the range, or an upper bound below it, contradicts what was stated.
         slack = 1e-9 * (high - low)
-        wrong = bounds < low - slack if sign > 0.0 else bounds > high + slack
-        if wrong.any():
+        wrong = bool((bounds < low - slack if sign > 0.0 else bounds > high + slack).any())
+        if wrong:
             self._refuted("a bound on an expected reward lies outside reward_range")
-        return np.clip(bounds, low, high)
+        cut = np.clip(bounds, low, high)
+        return Reported(cut, cut != bounds, trusted=not (wrong or self.is_empty))
 
     def _forget(self) -> None:
         super()._forget()
@@ -138,25 +139,23 @@ class BallSequence(ConfidenceSequence):
     def _delta_term(self, sigma: float) -> float:
         return -2.0 * sigma**2 * math.log(self.delta)
 
-    @property
-    def _is_inflated(self) -> bool:
-        return self.is_empty
-
     def _refuted(self, what: str) -> None:
         """Raise, or warn where the user wants to go on."""
         message = self._refutation(what)
         if self.on_empty == "raise":
             raise AssumptionsRefuted(message)
-        warnings.warn(message, AssumptionsRefutedWarning, stacklevel=5)
+        warn_user(message, AssumptionsRefutedWarning)
 
     def _refutation(self, what: str) -> str:
-        stated = f"sigma={self.sigma:g}, norm_bound={self.norm_bound:g}"
-        if self.reward_range is not None:
-            stated += f", reward_range={self.reward_range}"
         return (
-            f"after {self.t} rewards {what}: at level delta={self.delta:g} the data refute {stated} "
+            f"after {self.t} rewards {what}: at level delta={self.delta:g} the data refute {self._stated()} "
             "or that the expected reward is linear in the features"
         )
+
+    def _stated(self) -> str:
+        """The assumptions, for messages."""
+        stated = f"sigma={self.sigma:g}, norm_bound={self.norm_bound:g}"
+        return stated if self.reward_range is None else f"{stated}, reward_range={self.reward_range}"
 
     def _parameters(self) -> dict[str, Any]:
         return {

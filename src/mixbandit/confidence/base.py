@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from mixbandit._validation import (
     LARGEST_DATUM,
@@ -46,9 +46,19 @@ class Support:
     inflated: bool = False  # True: the set is empty and had to be enlarged, so no guarantee remains
 
 
+@dataclass(frozen=True)
+class Reported:
+    """Bounds on expected rewards, with what happened to them on the way from the set."""
+
+    bounds: Array  # (n,)
+    capped: NDArray[np.bool_]  # (n,) where a known range cut them
+    trusted: bool  # False: an assumption is refuted, and no guarantee remains
+
+
 class ConfidenceSequence(abc.ABC):
     """Error bars for φ(a)ᵀθ*, from rewards r = φ(a)ᵀθ* + noise."""
 
+    on_empty: str = "raise"
     guarantee: ClassVar[str]
     """"anytime": at all times at once with probability ≥ 1−δ, whatever chose the actions. "bayesian":
     only on average over a prior."""
@@ -67,6 +77,11 @@ class ConfidenceSequence(abc.ABC):
     def t(self) -> int:
         """How many rewards have been seen."""
         return self._statistics.count
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no parameter is left, which refutes the assumptions at level δ; an ellipsoid never is."""
+        return False
 
     @property
     @abc.abstractmethod
@@ -94,24 +109,24 @@ class ConfidenceSequence(abc.ABC):
     def upper(self, actions: ArrayLike, alpha: float | None = None) -> Array:
         """Upper bounds (n,) on the expected rewards; at a fixed multiplier α the closed form."""
         maximum = self._maximum(self._features(actions), self._checked_alpha(alpha), with_theta=False)
-        return self._reported(maximum.value, 1.0)
+        return self._reported(maximum.value, 1.0).bounds
 
     def lower(self, actions: ArrayLike, alpha: float | None = None) -> Array:
         """Lower bounds (n,) on the expected rewards: minus the upper bounds of minus the features."""
         maximum = self._maximum(-self._features(actions), self._checked_alpha(alpha), with_theta=False)
-        return self._reported(maximum.value, -1.0)
+        return self._reported(maximum.value, -1.0).bounds
 
     def support(self, actions: ArrayLike, alpha: float | None = None) -> Support:
         """Upper bounds with maximisers and gradients."""
         rows = as_rows(actions, self.features.dim_in, "actions")
         maximum = self._maximum(self._features(rows), self._checked_alpha(alpha), with_theta=True)
         assert maximum.theta is not None
-        value, grad = self._reported(maximum.value, 1.0), self.features._vjp(rows, maximum.theta)
+        reported, grad = self._reported(maximum.value, 1.0), self.features._vjp(rows, maximum.theta)
         case = np.array(CASES)[maximum.case]
-        capped = value < maximum.value
-        if capped.any():
-            grad, case = np.where(capped[:, None], 0.0, grad), np.where(capped, "range", case)
-        return Support(value, maximum.theta, grad, maximum.alpha, case, self._is_inflated)
+        if reported.capped.any():
+            grad = np.where(reported.capped[:, None], 0.0, grad)
+            case = np.where(reported.capped, "range", case)
+        return Support(reported.bounds, maximum.theta, grad, maximum.alpha, case, not reported.trusted)
 
     def merge(self, other: Self) -> Self:
         """A new sequence with the data of both, which must agree in everything else.
@@ -199,22 +214,25 @@ class ConfidenceSequence(abc.ABC):
         """Take in what has been checked."""
         self._statistics.update(phi, rewards, weights)
 
-    def _reported(self, maximum: Array, sign: float) -> Array:
-        """The bounds that the user sees, from the maxima of sign·φᵀθ."""
-        return sign * maximum
+    def _reported(self, maximum: Array, sign: float) -> Reported:
+        """What the user sees, from the maxima of sign·φᵀθ."""
+        return Reported(sign * maximum, np.zeros(len(maximum), dtype=np.bool_), trusted=True)
 
     def _forget(self) -> None:
         """Drop what was derived from older data."""
         self._spectrum_cache = None
 
+    def _interval(self, actions: ArrayLike) -> tuple[Array, Array, bool]:
+        """Lower and upper bounds, and whether they carry the guarantee."""
+        phi = self._features(actions)
+        upper = self._reported(self._maximum(phi, None, with_theta=False).value, 1.0)
+        lower = self._reported(self._maximum(-phi, None, with_theta=False).value, -1.0)
+        return lower.bounds, upper.bounds, lower.trusted and upper.trusted
+
     def _features(self, actions: ArrayLike) -> Array:
         phi = self.features(actions)
         check_finite(phi, "features")
         return phi
-
-    @property
-    def _is_inflated(self) -> bool:
-        return False
 
     def _spectrum(self) -> Spectrum:
         if self._spectrum_cache is None:
@@ -261,15 +279,6 @@ def _same(a: Any, b: Any) -> bool:
 
 class FixedMultiplier(ConfidenceSequence):
     """A sequence whose set is one ellipsoid with its multiplier chosen in advance."""
-
-    def _check_mergeable(self, other: Self) -> None:
-        if type(other) is not type(self):
-            raise NotMergeable(f"a {type(self).__name__} cannot take in a {type(other).__name__}")
-        if self.features is not other.features and isinstance(self.features, FromCallable):
-            raise NotMergeable("feature functions must be the same object in both sequences")
-        for name, mine in self._settings().items():
-            if not _same(mine, theirs := other._settings().get(name)):
-                raise NotMergeable(f"the sequences differ in {name}: {mine!r} and {theirs!r}")
 
     def _checked_alpha(self, alpha: float | None) -> float | None:
         if alpha is not None and multiplier(alpha, "alpha") != self.alpha0:

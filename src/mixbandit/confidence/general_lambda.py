@@ -26,13 +26,17 @@ from typing import Any, Self
 
 import numpy as np
 
-from mixbandit._validation import Array, nonnegative
+from mixbandit._validation import LARGEST_MULTIPLIER, Array, as_number, nonnegative
 from mixbandit.confidence.ball import BallSequence
 from mixbandit.confidence.support import ResidualBall
-from mixbandit.errors import DamagedState, InvalidInput, NotMergeable
+from mixbandit.errors import DamagedState, InvalidInput
 from mixbandit.features import FeatureMap
 from mixbandit.forecasters import LinearMixture, Standard, log_det, mixture_from_state_dict, not_storable
 from mixbandit.statistics import Spectrum, Statistics, numerical_rank
+
+# What the rows are multiplied by: the roots of M, 2Λ − M, and of the positive and the negative part of Λ − M.
+_WEIGHTS = ("squared", "convex", "surplus", "deficit")
+_ROUNDING = 1e-14
 
 LambdaFunction = Callable[[int, Array], float]
 
@@ -41,7 +45,8 @@ class GeneralLambda(BallSequence):
     """The confidence sequence for predictable weights λ_t, by default 1/σ_t², where it is `MartingaleMixture`.
 
     `lam` is a number, or a function of the number of rewards seen so far and the action row that returns λ for
-    its reward, before that is known. The set is convex for 0 ≤ λ < 2/σ_t² only; other values are refused.
+    its reward, before that is known. The set is convex for 0 ≤ λ < 2/σ_t² only; other values are refused. Its
+    ellipsoid is not a ball of residuals, so that it has no `radius`.
     """
 
     def __init__(
@@ -64,7 +69,7 @@ class GeneralLambda(BallSequence):
             reward_range=reward_range,
             on_empty=on_empty,
         )
-        self.lam = lam if lam is None or callable(lam) else nonnegative(lam, "lam")
+        self.lam = lam if lam is None or callable(lam) else nonnegative(lam, "lam", LARGEST_MULTIPLIER)
         if isinstance(self.lam, float):
             self._checked_lambda(self.lam, self.sigma)
         self.mixture = Standard() if mixture is None else mixture
@@ -73,8 +78,8 @@ class GeneralLambda(BallSequence):
         shift, root = self.mixture.prior(self.features.dim)
         self._theta0 = np.zeros(self.features.dim) if shift is None else shift
         self._root = root * np.eye(self.features.dim) if isinstance(root, float) else root
-        # The rows times √λ are in `_statistics`; here they are times σ_k λ_k, and times √(2λ_k − σ_k²λ_k²).
-        self._squared, self._convex = Statistics(self.features.dim), Statistics(self.features.dim)
+        # The rows times √λ are in `_statistics`; here they are times other weights.
+        self._weighted = {name: Statistics(self.features.dim) for name in _WEIGHTS}
 
     @property
     def alpha0(self) -> float:
@@ -89,7 +94,7 @@ class GeneralLambda(BallSequence):
 
     def copy(self) -> Self:
         new = super().copy()
-        new._squared, new._convex = self._squared.copy(), self._convex.copy()
+        new._weighted = {name: statistics.copy() for name, statistics in self._weighted.items()}
         return new
 
     def _learn(self, actions: Array, phi: Array, rewards: Array, weights: Array | None) -> None:
@@ -97,14 +102,23 @@ class GeneralLambda(BallSequence):
         lambdas = np.empty(len(phi))
         for i, (action, level) in enumerate(zip(actions, levels, strict=True)):
             given = self.lam(self.t + i, action) if callable(self.lam) else self.lam
-            lambdas[i] = 1.0 / level**2 if given is None else self._checked_lambda(float(given), float(level))
-        zeros = np.zeros(len(phi))
-        self._squared.update(phi, zeros, levels * lambdas)
-        self._convex.update(phi, zeros, np.sqrt(lambdas * (2.0 - levels**2 * lambdas)))
+            lambdas[i] = 1.0 / level**2 if given is None else self._checked_lambda(given, float(level))
+        zeros, share = np.zeros(len(phi)), levels**2 * lambdas
+        # At λ = 1/σ² the difference Λ − M is 0, and its rounding is nothing to learn from.
+        difference = np.where(np.abs(1.0 - share) < _ROUNDING, 0.0, lambdas * (1.0 - share))
+        squares = {
+            "squared": lambdas * share,
+            "convex": lambdas * (2.0 - share),
+            "surplus": np.maximum(difference, 0.0),
+            "deficit": np.maximum(-difference, 0.0),
+        }
+        for name, statistics in self._weighted.items():
+            statistics.update(phi, zeros, np.sqrt(squares[name]))
         self._statistics.update(phi, rewards, np.sqrt(lambdas))
 
     @staticmethod
     def _checked_lambda(lam: float, level: float) -> float:
+        lam = as_number(lam, "lambda")
         if not 0.0 <= lam < 2.0 / level**2:
             raise InvalidInput(
                 f"lambda must be at least 0 and below 2/sigma² = {2.0 / level**2:g} for a convex set, got {lam:g}"
@@ -133,25 +147,20 @@ class GeneralLambda(BallSequence):
         """A factor of P, θ̄, q̄, and the excess without q̄ᵀP⁺q̄ and its δ term."""
         posterior = self._statistics.spectrum(self._theta0, self._root)
         eta = np.asarray(posterior.basis @ (posterior.singular * posterior.z / (posterior.singular**2 + 1.0)))
-        by_lambda, squared = self._statistics.factor()[:, :-1], self._squared.factor()[:, :-1]
-        E = by_lambda.T @ by_lambda - squared.T @ squared
-        # With M^½ΦL = A diag(x) Bᵀ, V⁻¹ = LB diag(1/(1+x²)) BᵀLᵀ, and its half is a factor of EV⁻¹E.
+        squared, convex, surplus, deficit = (self._weighted[name].factor()[:, :-1] for name in _WEIGHTS)
+        # With M^½ΦL = A diag(x) Bᵀ, V⁻¹ = LB diag(1/(1+x²)) BᵀLᵀ; its half times E is a factor of EV⁻¹E. E is the
+        # difference of two Gram matrices, each multiplied out from the left: what has not been measured stays so.
         _, x, right = np.linalg.svd(squared @ self._root, full_matrices=False)
-        half = (right @ self._root.T @ E) / np.hypot(x, 1.0)[:, None]
-        factor = np.vstack((self._convex.factor()[:, :-1], half))
+        half_inverse = (right @ self._root.T) / np.hypot(x, 1.0)[:, None]
+        half = (half_inverse @ surplus.T) @ surplus - (half_inverse @ deficit.T) @ deficit
+        factor = np.vstack((convex, half))
         centre = self._theta0 + self._root @ eta
         q = np.asarray(np.linalg.solve(self._root.T, eta))
         return factor, centre, q, float(eta @ eta) + log_det(x, 1.0)
 
-    def _check_mergeable(self, other: Self) -> None:
-        if callable(self.lam) and self.lam is not other.lam:
-            raise NotMergeable("lam must be the same function in both sequences")
-        super()._check_mergeable(other)
-
     def merge(self, other: Self) -> Self:
         new = super().merge(other)
-        new._squared = self._squared.merged(other._squared)
-        new._convex = self._convex.merged(other._convex)
+        new._weighted = {name: mine.merged(other._weighted[name]) for name, mine in self._weighted.items()}
         new._forget()
         return new
 
@@ -166,11 +175,14 @@ class GeneralLambda(BallSequence):
         return super().state_dict()
 
     def _memory(self) -> dict[str, Any]:
-        return {"squared": self._squared.state_dict(), "convex": self._convex.state_dict()}
+        return {"weighted": {name: statistics.state_dict() for name, statistics in self._weighted.items()}}
 
     def _recall(self, state: Mapping[str, Any]) -> None:
-        self._squared = Statistics.from_state_dict(state["squared"])
-        self._convex = Statistics.from_state_dict(state["convex"])
+        self._weighted = {name: Statistics.from_state_dict(state["weighted"][name]) for name in _WEIGHTS}
+        expected = state["statistics"]["dim"], state["statistics"]["count"]
+        for name, statistics in self._weighted.items():
+            if (statistics.dim, statistics.count) != expected:
+                raise DamagedState(f"the {name} statistics do not belong to the others")
 
     @classmethod
     def _from_parameters(cls, features: FeatureMap, state: Mapping[str, Any]) -> Self:

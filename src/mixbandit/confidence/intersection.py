@@ -9,15 +9,16 @@ from numpy.typing import ArrayLike
 
 from mixbandit._validation import Array, as_rows
 from mixbandit.confidence.base import ConfidenceSequence
-from mixbandit.errors import AssumptionsRefuted, InvalidInput
+from mixbandit.errors import AssumptionsRefuted, AssumptionsRefutedWarning, InvalidInput, warn_user
 
 
 class RunningIntersection:
     """Bounds at fixed `actions` that never widen: the least upper and the greatest lower bound since the start.
 
     All bounds of a sequence hold at once, so that their intersection does, at no extra δ. It is taken once per
-    `update`. Where the intersection is empty the assumptions are refuted. Bounds of an inflated set carry no
-    guarantee and are left out.
+    `update`. A contradiction, whether of bounds of different times or of the sequence with itself, refutes the
+    assumptions for good (`is_empty`); `lower` and `upper` then stay what they were before. It raises
+    AssumptionsRefuted after the data are in, or warns, as the sequence's `on_empty` says.
     """
 
     def __init__(self, sequence: ConfidenceSequence, actions: ArrayLike) -> None:
@@ -29,6 +30,7 @@ class RunningIntersection:
         self.actions: Array = as_rows(actions, sequence.features.dim_in, "actions").copy()
         self.lower: Array = np.full(len(self.actions), -np.inf)
         self.upper: Array = np.full(len(self.actions), np.inf)
+        self.is_empty = False
         self._intersect()
 
     def update(self, actions: ArrayLike, rewards: ArrayLike, sigma: ArrayLike | None = None) -> Self:
@@ -37,21 +39,26 @@ class RunningIntersection:
         self._intersect()
         return self
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether bounds of different times contradict each other, or the set itself is empty."""
-        scale = np.maximum(np.abs(self.lower), np.abs(self.upper))
-        return bool((self.lower > self.upper + 1e-9 * scale).any()) or getattr(self.sequence, "is_empty", False)
-
     def _intersect(self) -> None:
-        if getattr(self.sequence, "is_empty", False):
-            if getattr(self.sequence, "on_empty", "raise") == "raise":
-                self.sequence.upper(self.actions)  # says what is refuted
-            return
-        self.lower = np.maximum(self.lower, self.sequence.lower(self.actions))
-        self.upper = np.minimum(self.upper, self.sequence.upper(self.actions))
-        if self.is_empty and getattr(self.sequence, "on_empty", "raise") == "raise":
-            raise AssumptionsRefuted(
-                f"after {self.sequence.t} rewards bounds of different times contradict each other: at level "
-                f"delta={self.sequence.delta:g} the data refute the assumptions of {self.sequence!r}"
-            )
+        try:
+            lower, upper, trusted = self.sequence._interval(self.actions)
+        except AssumptionsRefuted:
+            self.is_empty = True
+            raise
+        lower, upper = np.maximum(self.lower, lower), np.minimum(self.upper, upper)
+        crossed = (lower > upper + 1e-9 * np.maximum(np.abs(lower), np.abs(upper))).any()
+        if trusted and crossed:
+            self.is_empty = True
+            self._report()
+        self.is_empty |= not trusted
+        if not self.is_empty:
+            self.lower, self.upper = lower, upper
+
+    def _report(self) -> None:
+        message = (
+            f"after {self.sequence.t} rewards bounds of different times contradict each other: at level "
+            f"delta={self.sequence.delta:g} the data refute the assumptions of {self.sequence!r}"
+        )
+        if self.sequence.on_empty == "raise":
+            raise AssumptionsRefuted(message)
+        warn_user(message, AssumptionsRefutedWarning)

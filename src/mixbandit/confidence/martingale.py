@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping
 from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
-from mixbandit._validation import Array, nonnegative
+from mixbandit._validation import Array, multiplier, nonnegative
+from mixbandit.confidence.audit import Audit
 from mixbandit.confidence.ball import BallSequence
+from mixbandit.confidence.base import Reported
 from mixbandit.confidence.support import Maximum, ResidualBall, ellipsoid_maximum, ridge_ball, split
 from mixbandit.errors import DamagedState, InvalidInput, NotMergeable
 from mixbandit.features import FeatureMap
@@ -21,6 +24,7 @@ from mixbandit.forecasters import (
     Scaled,
     Standard,
     as_cost,
+    log_det,
     mixture_from_state_dict,
     not_storable,
 )
@@ -64,8 +68,13 @@ class MartingaleMixture(BallSequence):
             on_empty=on_empty,
         )
         self.misspecification = nonnegative(misspecification, "misspecification")
-        self.mixture = Standard() if mixture is None else mixture
-        self._cost = as_cost(self.mixture, self.features, self.sigma)
+        self._mixture = Standard() if mixture is None else mixture
+        self._cost = as_cost(self._mixture, self.features, self.sigma)
+
+    @property
+    def mixture(self) -> Mixture | Forecaster:
+        """The mixture; of a user's forecaster, the copy that is in use."""
+        return self._cost.forecaster if isinstance(self._cost, Prequential) else self._mixture
 
     @property
     def alpha0(self) -> float:
@@ -75,6 +84,23 @@ class MartingaleMixture(BallSequence):
     def radius(self) -> float:
         """R, the bound on ‖f* − r‖ for the expected rewards f* (label eq:confidence-set), linear or not."""
         return self._radius(self._cost)
+
+    def analytic_radius(self, alpha: float | None = None) -> float:
+        if not self._uses_ridge_form:
+            return super().analytic_radius(alpha)
+        at = self.alpha0 if alpha is None else multiplier(alpha, "alpha")
+        if self._beyond_ridge(at):
+            return super().analytic_radius(at - self.alpha0)
+        self._open_ball()  # raises or warns if the set is empty
+        return self._ridge_radius(self._cost, self.norm_bound)
+
+    analytic_radius.__doc__ = BallSequence.analytic_radius.__doc__
+
+    def audit(self) -> Audit:
+        levels_given = self._statistics.weight2 != self.t
+        return dataclasses.replace(super().audit(), misspecification=self.misspecification, levels_given=levels_given)
+
+    audit.__doc__ = BallSequence.audit.__doc__
 
     def log_evalue(self, theta: ArrayLike) -> float:
         if self.misspecification:
@@ -86,21 +112,21 @@ class MartingaleMixture(BallSequence):
     def copy(self) -> Self:
         new = super().copy()
         new._cost = self._cost.copy()
-        if isinstance(new._cost, Prequential):
-            new.mixture = new._cost.forecaster
         return new
 
     def _learn(self, actions: Array, phi: Array, rewards: Array, weights: Array | None) -> None:
         if not self._cost.stepwise:
             super()._learn(actions, phi, rewards, weights)
             return
-        # Row by row, so that cost and statistics stay together even if a user's forecaster fails midway: what came
-        # before the failing row has then been learned, and `t` tells how much that is.
-        for i, reward in enumerate(rewards):
-            weight = 1.0 if weights is None else float(weights[i])
-            self._cost.update(actions[i], phi[i], float(reward), weight)
-            row = slice(i, i + 1)
-            super()._learn(actions[row], phi[row], rewards[row], None if weights is None else weights[row])
+        saved = self._cost.snapshot(), self._statistics.copy()
+        try:
+            for i, reward in enumerate(rewards):
+                row, weight = slice(i, i + 1), 1.0 if weights is None else float(weights[i])
+                self._cost.update(actions[i], phi[i], float(reward), weight)
+                super()._learn(actions[row], phi[row], rewards[row], None if weights is None else weights[row])
+        except BaseException:  # a forecaster of the user's may raise anything, also an interrupt
+            self._cost, self._statistics = saved
+            raise
 
     def _ball_at(self, sigma: float, norm_bound: float) -> ResidualBall | None:
         cost = self._cost if sigma == self.sigma else self._cost.at_sigma(sigma)
@@ -117,22 +143,20 @@ class MartingaleMixture(BallSequence):
         return ResidualBall(spectrum, excess, norm_bound)
 
     def _maximum(self, phi: Array, alpha: float | None, *, with_theta: bool) -> Maximum:
-        if alpha is None or not self._uses_ridge_form:
+        if not self._uses_ridge_form:
             return super()._maximum(phi, alpha, with_theta=with_theta)
         ridge_alpha = self._ridge_alpha(self._cost)
-        if alpha < ridge_alpha:
-            raise InvalidInput(
-                f"with misspecification the closed form needs alpha ≥ alpha0 = {ridge_alpha:g}, got {alpha:g}"
-            )
+        if alpha is None or self._beyond_ridge(alpha):  # the ridge is part of the set already
+            extra = None if alpha is None else alpha - ridge_alpha
+            maximum = super()._maximum(phi, extra, with_theta=with_theta)
+            return dataclasses.replace(maximum, alpha=maximum.alpha + ridge_alpha)
         self._open_ball()  # raises or warns if the set is empty
-        if alpha > ridge_alpha:  # the ridge is part of the set already
-            return super()._maximum(phi, alpha - ridge_alpha, with_theta=with_theta)
         spectrum = self._spectrum()
         directions = split(phi, spectrum, with_outside=with_theta)
         radius = self._ridge_radius(self._cost, self.norm_bound)
         return ellipsoid_maximum(spectrum, directions, ridge_alpha, radius**2, with_theta=with_theta)
 
-    def _reported(self, maximum: Array, sign: float) -> Array:
+    def _reported(self, maximum: Array, sign: float) -> Reported:
         # What is bounded is the expected reward, which may differ from φᵀθ* by ε.
         return super()._reported(maximum + self.misspecification, sign)
 
@@ -154,11 +178,18 @@ class MartingaleMixture(BallSequence):
         return cost.alpha0(self._statistics, self._spectrum)
 
     def _ridge_radius(self, cost: Cost, norm_bound: float) -> float:
-        spectrum, alpha = self._spectrum(), self._ridge_alpha(cost)
-        exact = ResidualBall(
-            spectrum, cost.excess(self._statistics, spectrum, norm_bound) + self._delta_term(cost.sigma), norm_bound
-        )
-        return math.sqrt(exact.rho(alpha)) + self._deviation
+        alpha = self._ridge_alpha(cost)
+        information = cost.sigma**2 * log_det(self._spectrum().singular, math.sqrt(alpha))
+        return math.sqrt(information + self._delta_term(cost.sigma) + alpha * norm_bound**2) + self._deviation
+
+    def _beyond_ridge(self, alpha: float) -> bool:
+        """Whether α exceeds the multiplier of the ridge form, below which there is no closed form."""
+        ridge_alpha = self._ridge_alpha(self._cost)
+        if alpha < ridge_alpha:
+            raise InvalidInput(
+                f"with misspecification the closed form needs alpha ≥ alpha0 = {ridge_alpha:g}, got {alpha:g}"
+            )
+        return alpha > ridge_alpha
 
     @property
     def _deviation(self) -> float:
@@ -172,6 +203,10 @@ class MartingaleMixture(BallSequence):
                 "fixed linear mixtures and grids of them can be merged"
             )
         super()._check_mergeable(other)
+
+    def _stated(self) -> str:
+        stated = super()._stated()
+        return f"{stated}, misspecification={self.misspecification:g}" if self.misspecification else stated
 
     def _parameters(self) -> dict[str, Any]:
         if not isinstance(self.mixture, Mixture):

@@ -23,7 +23,7 @@ import numpy as np
 
 from mixbandit._validation import Array, positive
 from mixbandit.features import FeatureMap
-from mixbandit.forecasters.base import Cost, Mixture, RunningCost, not_storable
+from mixbandit.forecasters.base import Cost, Mixture, RunningCost, not_storable, stored_array
 from mixbandit.forecasters.gaussian import Chain, GrowingCholesky, KernelFunction, checked_kernel
 from mixbandit.kernels import Kernel
 
@@ -98,7 +98,7 @@ class _AdaptiveLinearCost(RunningCost):
         super().load_state_dict(state)
         self._steps = int(state["steps"])
         for name in self._arrays:
-            setattr(self, name, np.asarray(state[name.strip("_")]))
+            setattr(self, name, stored_array(state, name.strip("_"), getattr(self, name).shape))
 
 
 class _AdaptiveKernelCost(Chain):
@@ -126,6 +126,11 @@ class _AdaptiveKernelCost(Chain):
         new._posterior = self._posterior.copy()
         return new
 
+    def snapshot(self) -> Self:
+        new = super().snapshot()
+        new._posterior = self._posterior.snapshot()
+        return new
+
     def state_dict(self) -> dict[str, Any]:
         return {
             **super().state_dict(),
@@ -135,5 +140,6 @@ class _AdaptiveKernelCost(Chain):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         super().load_state_dict(state)
-        self._white = np.asarray(state["white"])
-        self._posterior = GrowingCholesky.from_factor(np.asarray(state["posterior"]).reshape(len(self._white), -1))
+        t = len(self._y)
+        self._white = stored_array(state, "white", (t,))
+        self._posterior = GrowingCholesky.from_factor(stored_array(state, "posterior", (t, t)))

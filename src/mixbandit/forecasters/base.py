@@ -21,8 +21,10 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, Self, runtime_checkable
 
+import numpy as np
+
 from mixbandit._validation import Array
-from mixbandit.errors import NotStorable
+from mixbandit.errors import DamagedState, NotStorable
 from mixbandit.features import FeatureMap
 from mixbandit.statistics import Spectrum, Statistics
 
@@ -67,7 +69,12 @@ class Cost(abc.ABC):
         return None
 
     @abc.abstractmethod
-    def copy(self) -> Self: ...
+    def copy(self) -> Self:
+        """An independent cost in the same state."""
+
+    def snapshot(self) -> Self:
+        """The cost as it is now, to go back to if an update fails; used before any other update, or never."""
+        return self.copy()
 
     def state_dict(self) -> dict[str, Any]:
         """What the cost remembers beyond the statistics."""
@@ -95,7 +102,7 @@ class RunningCost(Cost):
         return {"cost": self._cost}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self._cost = float(state["cost"])
+        self._cost = float(stored_array(state, "cost", ()))
 
 
 class Mixture(abc.ABC):
@@ -109,6 +116,16 @@ class Mixture(abc.ABC):
 
     @abc.abstractmethod
     def _parameters(self) -> dict[str, Any]: ...
+
+
+def stored_array(state: Mapping[str, Any], name: str, shape: tuple[int, ...]) -> Array:
+    """A copy of an array of a state, which must be finite and have this shape."""
+    array = np.array(state[name], dtype=np.float64)
+    if array.size == 0 == math.prod(shape):
+        array = array.reshape(shape)
+    if array.shape != shape or not np.isfinite(array).all():
+        raise DamagedState(f"{name} must be finite and of shape {shape}, got shape {array.shape}")
+    return array
 
 
 def not_storable(what: object) -> NotStorable:

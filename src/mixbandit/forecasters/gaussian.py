@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixbandit._validation import Array, as_float_array, check_finite
-from mixbandit.errors import InvalidInput
+from mixbandit.errors import DamagedState, InvalidInput
 from mixbandit.features import FeatureMap
-from mixbandit.forecasters.base import Mixture, RunningCost, not_storable
+from mixbandit.forecasters.base import Mixture, RunningCost, not_storable, stored_array
 from mixbandit.kernels import Kernel
 
 KernelFunction = Callable[[Array, Array], ArrayLike]
@@ -60,8 +60,16 @@ class GrowingCholesky:
     def copy(self) -> GrowingCholesky:
         return self.from_factor(self.factor)
 
+    def snapshot(self) -> GrowingCholesky:
+        """As it is now, without copying: rows appended later lie beyond its size, and may be overwritten."""
+        new = type(self)()
+        new.size, new._storage = self.size, self._storage
+        return new
+
     @classmethod
     def from_factor(cls, factor: Array) -> GrowingCholesky:
+        if np.triu(factor, 1).any():
+            raise DamagedState("a Cholesky factor must be lower triangular")
         new = cls()
         new.size = len(factor)
         capacity = max(16, 2 * new.size)
@@ -104,9 +112,14 @@ class Chain(RunningCost):
         self._add(y**2, spread)
 
     def copy(self) -> Self:
+        new = self.snapshot()
+        new._factor = self._factor.copy()
+        return new
+
+    def snapshot(self) -> Self:
         new = object.__new__(type(self))
         new.__dict__.update(self.__dict__)
-        new._factor = self._factor.copy()
+        new._factor = self._factor.snapshot()
         return new
 
     def state_dict(self) -> dict[str, Any]:
@@ -120,9 +133,10 @@ class Chain(RunningCost):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         super().load_state_dict(state)
-        self._actions = np.asarray(state["actions"]).reshape(-1, self._actions.shape[1])
-        self._weights, self._y = np.asarray(state["weights"]), np.asarray(state["y"])
-        self._factor = GrowingCholesky.from_factor(np.asarray(state["factor"]).reshape(len(self._y), -1))
+        t = len(state["y"])
+        self._actions = stored_array(state, "actions", (t, self._actions.shape[1]))
+        self._weights, self._y = stored_array(state, "weights", (t,)), stored_array(state, "y", (t,))
+        self._factor = GrowingCholesky.from_factor(stored_array(state, "factor", (t, t)))
 
 
 class _GaussianCost(Chain):

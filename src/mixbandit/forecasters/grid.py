@@ -7,6 +7,8 @@ The mixture martingale of Σ_k π_k P_k is the sum Σ_k π_k E_k, so that with t
 
 from __future__ import annotations
 
+import copy
+import numbers
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
@@ -38,8 +40,8 @@ class Grid(Mixture):
             raise InvalidInput("a Grid needs at least one member, got none")
         self.members = tuple(_as_member(member) for member in given)
         raw = np.ones(len(given)) if weights is None else as_vector(weights, len(given), "weights")
-        if not (raw > 0.0).all():
-            raise InvalidInput(f"weights must be positive, got {raw.tolist()}")
+        if not (raw > 0.0).all() or not (raw / raw.sum() > 0.0).all():
+            raise InvalidInput(f"weights must be positive, and not too unequal, got {raw.tolist()}")
         self.weights: Array = raw / raw.sum()
 
     def __repr__(self) -> str:
@@ -89,6 +91,9 @@ class GridCost(Cost):
     def copy(self) -> Self:
         return type(self)([member.copy() for member in self._members], self._log_weights, self.sigma)
 
+    def snapshot(self) -> Self:
+        return type(self)([member.snapshot() for member in self._members], self._log_weights, self.sigma)
+
     def state_dict(self) -> dict[str, Any]:
         return {"members": [member.state_dict() for member in self._members]}
 
@@ -109,15 +114,16 @@ def as_cost(mixture: Mixture | Forecaster, features: FeatureMap, sigma: float) -
     if isinstance(mixture, Mixture):
         return mixture.cost(features, sigma)
     if not isinstance(mixture, type) and isinstance(mixture, Forecaster):
-        return Prequential(mixture, sigma)
+        # A copy of its own: told of a reward by another sequence, it would know what it has yet to predict.
+        return Prequential(copy.deepcopy(mixture), sigma)
     raise InvalidInput(
         f"mixture must be one of mixbandit's mixtures or an object with predict(x) and update(x, r), got {mixture!r}"
     )
 
 
 def _as_member(member: float | Mixture | Forecaster) -> Mixture | Forecaster:
-    if isinstance(member, int | float):
-        return Scaled(member)
+    if isinstance(member, numbers.Real):
+        return Scaled(float(member))
     if isinstance(member, Mixture) or (not isinstance(member, type) and isinstance(member, Forecaster)):
         return member
     raise InvalidInput(f"a member must be a scale c > 0, a mixture or a forecaster, got {member!r}")

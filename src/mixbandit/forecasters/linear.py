@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from mixbandit._validation import Array, as_float_array, check_finite, positive
 from mixbandit.errors import InvalidInput
 from mixbandit.features import FeatureMap
-from mixbandit.forecasters.base import Cost, Forecaster, Mixture
+from mixbandit.forecasters.base import Cost, Mixture
 from mixbandit.statistics import Spectrum, Statistics
 
 
@@ -37,11 +37,6 @@ class LinearMixture(Mixture):
 
     def cost(self, features: FeatureMap, sigma: float) -> LinearCost:
         return LinearCost(*self.prior(features.dim), self.alpha0(features.dim, 1.0), sigma)
-
-    def forecaster(self, features: FeatureMap, sigma: float) -> Forecaster:
-        """The same mixture as a chain of one-step forecasts (exact Bayesian linear regression)."""
-        shift, root = self.prior(features.dim)
-        return _LinearForecaster(features, sigma, shift, root)
 
 
 class Scaled(LinearMixture):
@@ -149,29 +144,6 @@ class LinearCost(Cost):
 
     def copy(self) -> Self:
         return self
-
-
-class _LinearForecaster:
-    """Bayesian linear regression, from the same statistics as the closed form."""
-
-    def __init__(self, features: FeatureMap, sigma: float, shift: Array | None, root: Array | float) -> None:
-        self._features, self._sigma = features, sigma
-        self._shift = np.zeros(features.dim) if shift is None else shift
-        self._root = root * np.eye(features.dim) if isinstance(root, float) else root
-        self._statistics = Statistics(features.dim)
-
-    def predict(self, x: Array) -> tuple[float, float]:
-        phi = self._features(x)[0]
-        white = self._statistics.spectrum(self._shift, self._root)
-        direction = phi @ self._root
-        inside = direction @ white.basis
-        outside = direction - white.basis @ inside
-        scale = np.hypot(white.singular, self._sigma)
-        mean = phi @ self._shift + inside @ (white.singular / scale * (white.z / scale))
-        return float(mean), float(outside @ outside + np.sum((inside * self._sigma / scale) ** 2))
-
-    def update(self, x: Array, r: float) -> None:
-        self._statistics.update(self._features(x), np.array([r]))
 
 
 def _shrunk(z: Array, singular: Array, sigma: float) -> float:

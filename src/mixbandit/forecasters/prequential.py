@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 import math
+from collections import deque
 from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._validation import LARGEST_DATUM, Array, positive, positive_int
+from mixbandit._validation import LARGEST_DATUM, Array, finite, positive, positive_int
 from mixbandit.errors import InvalidInput
 from mixbandit.forecasters.base import Forecaster, RunningCost
 
@@ -78,10 +79,10 @@ class FromRegressor:
             positive_int(refit_every, "refit_every"),
             positive_int(window, "window"),
         )
-        self._mean, self._variance = float(mean), positive(variance, "variance")
+        self._mean, self._variance = finite(mean, "mean"), positive(variance, "variance")
         self._actions: list[Array] = []
         self._rewards: list[float] = []
-        self._errors2: list[float] = []
+        self._errors2: deque[float] = deque(maxlen=self.window)
         self._fitted = False
 
     def predict(self, x: Array) -> tuple[float, float]:
@@ -94,7 +95,7 @@ class FromRegressor:
 
     def update(self, x: Array, r: float) -> None:
         if self._fitted:
-            self._errors2 = [*self._errors2[1 - self.window :], (r - self.predict(x)[0]) ** 2]
+            self._errors2.append((r - self.predict(x)[0]) ** 2)
         self._actions.append(np.array(x))
         self._rewards.append(r)
         if len(self._rewards) % self.refit_every == 0:
