@@ -101,3 +101,11 @@ class FromRegressor:
         if len(self._rewards) % self.refit_every == 0:
             self.regressor.fit(np.array(self._actions), np.array(self._rewards))
             self._fitted = True
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> FromRegressor:
+        # A sequence copies its forecaster before it risks an update; past rows do not change and are shared.
+        new = copy.copy(self)
+        new.regressor = copy.deepcopy(self.regressor, memo)
+        new._actions, new._rewards = list(self._actions), list(self._rewards)
+        new._errors2 = self._errors2.copy()
+        return new
