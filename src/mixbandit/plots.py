@@ -1,4 +1,4 @@
-"""Pictures: axes in, axes out. Colours are Okabe and Ito's, which colour-blind readers can tell apart."""
+"""Pictures: axes in, axes out. Colours are Okabe and Ito's and two more that colour-blind readers can tell apart."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442")
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#882255", "#999999")
 LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (3, 1, 1, 1)), (0, (5, 1)), (0, (1, 1)))
 
 

@@ -58,26 +58,25 @@ def _slope(s, centre, z, excess, p, null, alpha, round_up):
     return h, h_slope + 2.0 * ttt - 2.0 * kappa_slope * tu + 4.0 * kappa * ttu
 
 
-def _root(s, centre, z, excess, p, null, x, lower, upper, tolerance, round_up, max_steps):
-    """The multiplier, as `_InteriorRoot.solve`."""
-    x = min(max(x, lower), upper)
+def _root(s, centre, z, excess, p, null, alpha, lower, upper, tolerance, round_up, max_steps):
+    """The multiplier, as `_InteriorRoot.solve`; in α and factors of it, which spares logarithms."""
+    alpha = min(max(alpha, lower), upper)
     for _ in range(max_steps):
-        alpha = math.exp(x)
         h, h_slope = _slope(s, centre, z, excess, p, null, alpha, round_up)
         if h < 0.0:
-            lower = x
+            lower = alpha
         else:
-            upper = x
+            upper = alpha
         slope = 2.0 * h + alpha * h_slope if alpha > 1.0 else alpha * h_slope / (1.0 - h)
-        new = 0.5 * (lower + upper)
-        if slope != 0.0 and math.isfinite(slope) and h / slope < 1.0:
-            proposal = x + math.log1p(-h / slope)
+        new = math.sqrt(lower) * math.sqrt(upper)
+        if slope != 0.0 and math.isfinite(slope):
+            proposal = alpha * (1.0 - h / slope)
             if lower <= proposal <= upper:
                 new = proposal
-        moved, x = abs(new - x), new
-        if moved <= tolerance:
+        moved, alpha = abs(new - alpha), new
+        if moved <= tolerance * alpha:
             break
-    return math.exp(x)
+    return alpha
 
 
 def _ball_gap(root_s, z, p):
@@ -88,29 +87,40 @@ def _ball_gap(root_s, z, p):
     return gap, length
 
 
+def _end_sums(inverse_s, least_squares, p):
+    """Width and value of a direction in the limit α → 0."""
+    w = at = 0.0
+    for i in range(len(p)):
+        w += p[i] * p[i] * inverse_s[i]
+        at += p[i] * least_squares[i]
+    return w, at
+
+
+def _end_norm2(inverse_s, least_squares, p, kappa):
+    """Squared norm of the maximiser in the limit α → 0."""
+    norm2 = 0.0
+    for i in range(len(p)):
+        norm2 += (least_squares[i] + kappa * p[i] * inverse_s[i]) ** 2
+    return norm2
+
+
+def _bound_sums(s, centre, z, p, alpha):
+    """What g(α) is made of."""
+    shrunk = w = at = 0.0
+    for i in range(len(s)):
+        v = 1.0 / (s[i] + alpha)
+        shrunk += z[i] * z[i] * v
+        w += p[i] * p[i] * v
+        at += p[i] * centre[i] * v
+    return alpha * shrunk, w, at
+
+
 def _solve_rows(
-    s,
-    root_s,
-    z,
-    excess,
-    p,
-    null,
-    start,
-    lower,
-    upper,
-    tolerance,
-    round_up,
-    max_steps,
-    value,
-    alpha,
-    case,
-    inside,
-    along_null,
-):
+    s, root_s, z, excess, p, null, start, lower, upper, tolerance, round_up, max_steps,
+    value, alpha, case, inside, along_null,
+):  # fmt: skip
     """Fill value, alpha, case, along_null and, unless it is empty, inside: as `_solve_vectorised`."""
-    rank = len(s)
-    centre = root_s * z
-    least_squares = z / root_s
+    centre, inverse_s, least_squares = root_s * z, 1.0 / s, z / root_s
     for n in range(len(p)):
         row = p[n]
         gap, length = _ball_gap(root_s, z, row)
@@ -120,39 +130,30 @@ def _solve_rows(
                 inside[n] = row
             continue
         if null[n] == 0.0:
-            w = at = norm2 = 0.0
-            for i in range(rank):
-                w += row[i] * row[i] / s[i]
-                at += row[i] * least_squares[i]
+            w, at = _end_sums(inverse_s, least_squares, row)
             kappa = math.sqrt(excess / w)
-            for i in range(rank):
-                norm2 += (least_squares[i] + kappa * row[i] / s[i]) ** 2
-            if norm2 <= 1.0:
+            if _end_norm2(inverse_s, least_squares, row, kappa) <= 1.0:
                 value[n], alpha[n], case[n], along_null[n] = at + math.sqrt(excess * w), 0.0, ELLIPSOID, 0.0
                 if len(inside):
-                    inside[n] = least_squares + kappa * (row / s)
+                    inside[n] = least_squares + kappa * (row * inverse_s)
                 continue
         a = _root(s, centre, z, excess, row, null[n], start, lower, upper, tolerance, round_up, max_steps)
-        start = math.log(a)  # the multipliers of one set are alike: the next row starts at this one's
-        shrunk = w = at = 0.0
-        for i in range(rank):
-            v = 1.0 / (s[i] + a)
-            shrunk += z[i] * z[i] * v
-            w += row[i] * row[i] * v
-            at += row[i] * centre[i] * v
-        shrunk *= a
+        start = a  # the multipliers of one set are alike: the next row starts at this one's
+        shrunk, w, at = _bound_sums(s, centre, z, row, a)
         w += null[n] * null[n] / a
         rho = max(excess - shrunk + a + round_up * (excess + shrunk + a), _TINY)
         kappa = math.sqrt(rho / w)
         value[n], alpha[n], case[n], along_null[n] = at + math.sqrt(rho * w), a, INTERIOR, kappa / a
         if len(inside):
-            for i in range(rank):
-                inside[n, i] = (centre[i] + kappa * row[i]) / (s[i] + a)
+            inside[n] = (centre + kappa * row) / (s + a)
 
 
 # Sums may be reordered, which lets them use vector instructions; the formulas built on them may not.
 _sums = _jit(_sums, fastmath={"reassoc", "contract"})
 _ball_gap = _jit(_ball_gap, fastmath={"reassoc", "contract"})
+_end_sums = _jit(_end_sums, fastmath={"reassoc", "contract"})
+_end_norm2 = _jit(_end_norm2, fastmath={"reassoc", "contract"})
+_bound_sums = _jit(_bound_sums, fastmath={"reassoc", "contract"})
 _slope = _jit(_slope)
 _root = _jit(_root)
 solve_rows = _jit(_solve_rows)

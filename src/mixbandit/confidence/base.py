@@ -28,7 +28,7 @@ from mixbandit._validation import (
 from mixbandit.confidence.dual import CASES
 from mixbandit.confidence.support import Maximum
 from mixbandit.errors import DamagedState, InvalidInput, MixbanditError, NotMergeable
-from mixbandit.features import FeatureMap, FromCallable, as_feature_map, features_from_state_dict
+from mixbandit.features import FeatureMap, FromCallable, Identity, as_feature_map, features_from_state_dict
 from mixbandit.statistics import Spectrum, Statistics
 
 STATE_VERSION = 1
@@ -230,7 +230,10 @@ class ConfidenceSequence(abc.ABC):
         return lower.bounds, upper.bounds, lower.trusted and upper.trusted
 
     def _features(self, actions: ArrayLike) -> Array:
-        phi = self.features(actions)
+        rows = as_rows(actions, self.features.dim_in, "actions")
+        if isinstance(self.features, Identity):  # checked already, and only read
+            return rows
+        phi = self.features._evaluate(rows)
         check_finite(phi, "features")
         return phi
 

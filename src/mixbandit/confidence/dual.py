@@ -65,9 +65,9 @@ class Problem:
         self.root_s, self.s, self.z, self.excess = root_s, root_s**2, z, excess
 
     def bracket(self) -> tuple[float, float]:
-        """Bounds on ln α: an interior multiplier lies between, or beyond where it makes no difference."""
+        """Bounds on α: an interior multiplier lies between, or beyond where it makes no difference."""
         least = min(float(self.s[-1]) if len(self.s) else 1.0, self.excess)
-        return math.log(max(_EPS * least, 1e-300)), math.log(max(self.excess, 1.0) / _EPS)
+        return max(_EPS * least, 1e-300), max(self.excess, 1.0) / _EPS
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def solve(problem: Problem, p: Array, null: Array, start: float, with_theta: boo
     case = np.empty(n, dtype=np.int64)
     inside = np.empty((n, len(problem.s)) if with_theta else (0, 0))
     kernel(
-        problem.s, problem.root_s, problem.z, problem.excess, p, null, math.log(start), *problem.bracket(),
+        problem.s, problem.root_s, problem.z, problem.excess, p, null, start, *problem.bracket(),
         tolerance, ROUND_UP, MAX_STEPS, value, alpha, case, inside, along_null,
     )  # fmt: skip
     return Solution(value, alpha, case, inside if with_theta else None, along_null)
@@ -178,7 +178,7 @@ class _InteriorRoot:
     def solve(self, start: float, tolerance: float) -> Array:
         """The multipliers, (n,): H < 0 on their left, H > 0 on their right."""
         n = len(self.p)
-        low, high = self.problem.bracket()
+        low, high = (math.log(end) for end in self.problem.bracket())
         lower, upper = np.full(n, low), np.full(n, high)
         x = np.full(n, min(max(math.log(start), low), high))
         result, rows, active = x.copy(), np.arange(n), self
