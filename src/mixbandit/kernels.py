@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +14,7 @@ from mixbandit._validation import Array, as_float_array, positive
 from mixbandit.errors import DamagedState, InvalidInput
 
 
-class Kernel:
+class Kernel(abc.ABC):
     """A stationary kernel: `variance` times a profile of the distance in units of `lengthscale`."""
 
     def __init__(self, lengthscale: ArrayLike = 1.0, variance: float = 1.0) -> None:
@@ -30,8 +31,9 @@ class Kernel:
         distance2 = np.sum((a[:, None, :] - b[None, :, :]) ** 2, axis=2)
         return self.variance * self._profile(np.sqrt(distance2))
 
+    @abc.abstractmethod
     def _profile(self, distance: Array) -> Array:
-        raise NotImplementedError
+        """The kernel over its variance, at distances in units of the length-scale."""
 
     def state_dict(self) -> dict[str, Any]:
         return {"type": type(self).__name__, "lengthscale": self.lengthscale.copy(), "variance": self.variance}
