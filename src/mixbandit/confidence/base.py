@@ -108,13 +108,11 @@ class ConfidenceSequence(abc.ABC):
 
     def upper(self, actions: ArrayLike, alpha: float | None = None) -> Array:
         """Upper bounds (n,) on the expected rewards; at a fixed multiplier α the closed form."""
-        maximum = self._maximum(self._features(actions), self._checked_alpha(alpha), with_theta=False)
-        return self._reported(maximum.value, 1.0).bounds
+        return self._bounded(self._features(actions), alpha, 1.0).bounds
 
     def lower(self, actions: ArrayLike, alpha: float | None = None) -> Array:
         """Lower bounds (n,) on the expected rewards: minus the upper bounds of minus the features."""
-        maximum = self._maximum(-self._features(actions), self._checked_alpha(alpha), with_theta=False)
-        return self._reported(maximum.value, -1.0).bounds
+        return self._bounded(self._features(actions), alpha, -1.0).bounds
 
     def support(self, actions: ArrayLike, alpha: float | None = None) -> Support:
         """Upper bounds with maximisers and gradients."""
@@ -225,9 +223,13 @@ class ConfidenceSequence(abc.ABC):
     def _interval(self, actions: ArrayLike) -> tuple[Array, Array, bool]:
         """Lower and upper bounds, and whether they carry the guarantee."""
         phi = self._features(actions)
-        upper = self._reported(self._maximum(phi, None, with_theta=False).value, 1.0)
-        lower = self._reported(self._maximum(-phi, None, with_theta=False).value, -1.0)
+        upper, lower = self._bounded(phi, None, 1.0), self._bounded(phi, None, -1.0)
         return lower.bounds, upper.bounds, lower.trusted and upper.trusted
+
+    def _bounded(self, phi: Array, alpha: float | None, sign: float) -> Reported:
+        """Upper bounds for sign 1, lower bounds for sign −1."""
+        maximum = self._maximum(phi if sign > 0.0 else -phi, self._checked_alpha(alpha), with_theta=False)
+        return self._reported(maximum.value, sign)
 
     def _features(self, actions: ArrayLike) -> Array:
         rows = as_rows(actions, self.features.dim_in, "actions")
@@ -247,9 +249,10 @@ class ConfidenceSequence(abc.ABC):
             raise NotMergeable(f"a {type(self).__name__} cannot take in a {type(other).__name__}")
         if self.features is not other.features and isinstance(self.features, FromCallable):
             raise NotMergeable("feature functions must be the same object in both sequences")
+        theirs = other._settings()
         for name, mine in self._settings().items():
-            if not _same(mine, theirs := other._settings().get(name)):
-                raise NotMergeable(f"the sequences differ in {name}: {mine!r} and {theirs!r}")
+            if not _same(mine, theirs.get(name)):
+                raise NotMergeable(f"the sequences differ in {name}: {mine!r} and {theirs.get(name)!r}")
 
     def _checked_alpha(self, alpha: float | None) -> float | None:
         return None if alpha is None else multiplier(alpha, "alpha")

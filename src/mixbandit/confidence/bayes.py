@@ -43,9 +43,7 @@ class BayesCredible(FixedMultiplier):
         self.mixture = Standard() if mixture is None else mixture
         if not isinstance(self.mixture, LinearMixture):
             raise InvalidInput(f"the prior must be Standard, Scaled or Linear, got {mixture!r}")
-        shift, root = self.mixture.prior(self.features.dim)
-        self._shift = np.zeros(self.features.dim) if shift is None else shift
-        self._root = root * np.eye(self.features.dim) if isinstance(root, float) else root
+        self._shift, self._root = self.mixture.dense_prior(self.features.dim)
         self._cost = self.mixture.cost(self.features, self.sigma)
         self._whitened_cache: Spectrum | None = None
 

@@ -75,9 +75,7 @@ class GeneralLambda(BallSequence):
         self.mixture = Standard() if mixture is None else mixture
         if not isinstance(self.mixture, LinearMixture):
             raise InvalidInput(f"GeneralLambda takes Standard, Scaled or Linear mixtures, got {mixture!r}")
-        shift, root = self.mixture.prior(self.features.dim)
-        self._theta0 = np.zeros(self.features.dim) if shift is None else shift
-        self._root = root * np.eye(self.features.dim) if isinstance(root, float) else root
+        self._theta0, self._root = self.mixture.dense_prior(self.features.dim)
         # The rows times √λ are in `_statistics`; here they are times other weights.
         self._weighted = {name: Statistics(self.features.dim) for name in _WEIGHTS}
 

@@ -14,7 +14,7 @@ from mixbandit.confidence.audit import Audit
 from mixbandit.confidence.ball import BallSequence
 from mixbandit.confidence.base import Reported
 from mixbandit.confidence.support import Maximum, ResidualBall, ellipsoid_maximum, ridge_ball, split
-from mixbandit.errors import DamagedState, InvalidInput, NotMergeable
+from mixbandit.errors import InvalidInput, NotMergeable
 from mixbandit.features import FeatureMap
 from mixbandit.forecasters import (
     Cost,
@@ -221,10 +221,7 @@ class MartingaleMixture(BallSequence):
         return {"cost": self._cost.state_dict()}
 
     def _recall(self, state: Mapping[str, Any]) -> None:
-        try:
-            self._cost.load_state_dict(state["cost"])
-        except (TypeError, ValueError) as error:
-            raise DamagedState(f"the state of the mixture cannot be read: {error}") from error
+        self._cost.load_state_dict(state["cost"])
 
     @classmethod
     def _from_parameters(cls, features: FeatureMap, state: Mapping[str, Any]) -> Self:

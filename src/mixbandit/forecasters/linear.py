@@ -35,6 +35,11 @@ class LinearMixture(Mixture):
     def prior(self, dim: int) -> tuple[Array | None, Array | float]:
         """θ₀ (None for 0) and a root of Σ₀: a matrix L with LLᵀ = Σ₀, or a number for a multiple of I."""
 
+    def dense_prior(self, dim: int) -> tuple[Array, Array]:
+        """θ₀ and a root of Σ₀ as a vector and a matrix, whatever the mixture."""
+        shift, root = self.prior(dim)
+        return np.zeros(dim) if shift is None else shift, root * np.eye(dim) if isinstance(root, float) else root
+
     def cost(self, features: FeatureMap, sigma: float) -> LinearCost:
         return LinearCost(*self.prior(features.dim), self.alpha0(features.dim, 1.0), sigma)
 
