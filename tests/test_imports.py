@@ -17,6 +17,7 @@ ORDER = [
     "_extras",
     "_validation",
     "_files",
+    "_statefile",
     "features",
     "kernels",
     "actions",
@@ -24,6 +25,7 @@ ORDER = [
     "forecasters",
     "confidence",
     "acquisition",
+    "bounding",
     "certify",
     "regret",
     "policies",
@@ -41,6 +43,7 @@ ORDER = [
     "__main__",
 ]
 INSIDE = {
+    "features": ["base", "random", "context"],
     "forecasters": ["base", "linear", "prequential", "gaussian", "adaptive", "grid"],
     "confidence": [
         "dual",
@@ -56,6 +59,7 @@ INSIDE = {
         "intersection",
         "conic",
     ],
+    "policies": ["choice", "history", "acting", "base", "ucb", "ids", "thompson", "uniform", "named"],
     "experiments": ["store", "fig1", "coverage", "grid_scale"],
 }
 

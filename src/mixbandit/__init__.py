@@ -1,5 +1,8 @@
 """Sequential decisions with guarantees: error bars that hold at all times at once, and what acts on them."""
 
+from mixbandit import regret
+from mixbandit.actions import Arms, Box
+from mixbandit.certify import Certificate
 from mixbandit.confidence import (
     Audit,
     BayesCredible,
@@ -20,7 +23,7 @@ from mixbandit.errors import (
     NotMergeable,
     NotStorable,
 )
-from mixbandit.features import FeatureMap, FromCallable, Identity, RandomFourier, RandomLayer
+from mixbandit.features import Disjoint, FeatureMap, FromCallable, Identity, Interaction, RandomFourier, RandomLayer
 from mixbandit.forecasters import (
     Adaptive,
     Forecaster,
@@ -33,26 +36,57 @@ from mixbandit.forecasters import (
     Standard,
 )
 from mixbandit.kernels import RBF, Matern
+from mixbandit.policies import (
+    AMMUCB,
+    CMMUCB,
+    IDS,
+    OFUL,
+    UCB,
+    Choice,
+    FreqTS,
+    Greedy,
+    InformationDirected,
+    Policy,
+    ThompsonSampling,
+    Uniform,
+    UniformSampling,
+)
+from mixbandit.regret import RegretBound
+from mixbandit.state import load, save
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AMMUCB",
+    "CMMUCB",
+    "IDS",
+    "OFUL",
     "RBF",
+    "UCB",
     "Adaptive",
+    "Arms",
     "AssumptionsRefuted",
     "AssumptionsRefutedWarning",
     "Audit",
     "BayesCredible",
+    "Box",
+    "Certificate",
+    "Choice",
     "ConfidenceSequence",
     "DamagedState",
+    "Disjoint",
     "FeatureMap",
     "Forecaster",
+    "FreqTS",
     "FromCallable",
     "FromRegressor",
     "Gaussian",
     "GeneralLambda",
+    "Greedy",
     "Grid",
     "Identity",
+    "InformationDirected",
+    "Interaction",
     "InvalidInput",
     "Linear",
     "MartingaleMixture",
@@ -63,11 +97,19 @@ __all__ = [
     "NotMergeable",
     "NotStorable",
     "OFULSequence",
+    "Policy",
     "RandomFourier",
     "RandomLayer",
+    "RegretBound",
     "RunningIntersection",
     "Scaled",
     "Standard",
     "Support",
+    "ThompsonSampling",
+    "Uniform",
+    "UniformSampling",
     "__version__",
+    "load",
+    "regret",
+    "save",
 ]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mixbandit.errors import InvalidInput
+from mixbandit.errors import DamagedState, InvalidInput
 
 Array = NDArray[np.float64]
 
@@ -152,6 +153,16 @@ def as_generator(rng: int | np.random.Generator | None) -> np.random.Generator:
         return np.random.default_rng(rng)
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"rng must be a seed ≥ 0, a numpy Generator or None, got {rng!r}") from error
+
+
+def stored_generator(state: Mapping[str, Any]) -> np.random.Generator:
+    """A generator in a state that its bit generator once had."""
+    kind = getattr(np.random, str(state["bit_generator"]), None)
+    if not (isinstance(kind, type) and issubclass(kind, np.random.BitGenerator)):
+        raise DamagedState(f"unknown random generator {state['bit_generator']!r}")
+    bits = kind()
+    bits.state = state
+    return np.random.Generator(bits)
 
 
 def as_number(value: Any, name: str) -> float:

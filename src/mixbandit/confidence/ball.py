@@ -120,8 +120,7 @@ class BallSequence(ConfidenceSequence):
     def _open_ball(self) -> ResidualBall:
         """The set as bounds are made from it: with an inside, or an error, or a warning every time."""
         ball = self._ball()
-        if ball.feasibility.is_empty:
-            self._refuted("the confidence set is empty")
+        self._report_empty()
         if self._open_ball_cache is None:
             if ball.feasibility.is_empty:
                 ball = ball.opened(margin=self._delta_term(self.sigma))
@@ -130,6 +129,10 @@ class BallSequence(ConfidenceSequence):
                 ball = ball.opened()
             self._open_ball_cache = ball
         return self._open_ball_cache
+
+    def _report_empty(self) -> None:
+        if self.is_empty:
+            self._refuted("the confidence set is empty")
 
     def _residual_spread(self) -> float | None:
         """Root mean square of the least-squares residuals, in units in which it should be about σ."""

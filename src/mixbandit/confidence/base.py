@@ -83,6 +83,9 @@ class ConfidenceSequence(abc.ABC):
         """Whether no parameter is left, which refutes the assumptions at level δ; an ellipsoid never is."""
         return False
 
+    def _report_empty(self) -> None:
+        """Raise AssumptionsRefuted or warn, as `on_empty` says, if the set is empty."""
+
     @property
     @abc.abstractmethod
     def alpha0(self) -> float:

@@ -1,0 +1,151 @@
+"""A proven upper bound on a maximum over a box: branch and bound.
+
+What is maximised is h(φ(a)) for a convex h that is `reach`-Lipschitz, as the support function of a set of
+parameters of norm at most `reach` is. On a cell with centre c and half-widths e
+
+    h(φ(a)) ≤ max over corners δ ∈ {±e} of h(φ(c) + J_φ(c)δ) + reach·remainder(e),
+
+because h is convex, so that its maximum over the tangent's image of the cell is at a corner, and φ strays from its
+tangent by at most the remainder. The gap closes with the square of the cell's size. Where the features know only a
+Lipschitz constant L, h(φ(c)) + reach·L·‖e‖ serves, which closes linearly.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from mixbandit._validation import Array
+from mixbandit.actions import Box
+from mixbandit.features import FeatureMap
+
+# Cells that are split at once; larger batches use arrays better, smaller ones split fewer cells in vain.
+_BATCH = 128
+# Above this many free coordinates a cell has too many corners.
+MOST_CORNERS = 6
+# Bounds are rounded up by this much of their size.
+_ROUND_UP = 1e-9
+
+Convex = Callable[[Array], Array]
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """max h(φ(a)) over the box lies in [attained, upper]."""
+
+    action: Array  # (dim_in,), where `attained` is
+    attained: float
+    upper: float
+    evaluations: int  # of h
+
+
+def can_bound(features: FeatureMap, box: Box) -> bool:
+    """Whether the features allow a bound that gets better with smaller cells."""
+    if features.lipschitz is not None:
+        return True
+    return features.remainder(np.zeros((1, box.dim))) is not None and int(np.count_nonzero(box.width)) <= MOST_CORNERS
+
+
+def bound_over_box(
+    h: Convex,
+    reach: float,
+    features: FeatureMap,
+    box: Box,
+    *,
+    start: Array | None = None,
+    tolerance: float = 0.0,
+    max_evaluations: int = 200_000,
+) -> Bounded:
+    """Split cells until the bound is within `tolerance` of a value attained, or evaluations run out.
+
+    The bound is proven in either case. `start`, an action (dim_in,), gives a first value to attain.
+    """
+    cells = _Cells(h, reach, features, box)
+    centre, half = 0.5 * (box.low + box.high)[None], 0.5 * box.width[None]
+    start_row = centre if start is None else start[None]
+    best_value, best_action = float(h(features._evaluate(start_row))[0]), start_row[0].copy()
+    centres, halves = centre, half
+    upper, values = cells.bound(centres, halves)
+    scale = cells.sensitivity(centre)
+    while True:
+        top = int(np.argmax(values)) if len(values) else 0
+        if len(values) and values[top] > best_value:
+            best_value, best_action = float(values[top]), centres[top].copy()
+        # Cells that cannot hold more than what is attained are done with.
+        open_ = upper > best_value
+        centres, halves, upper = centres[open_], halves[open_], upper[open_]
+        if not len(upper):
+            return Bounded(best_action, best_value, best_value + _slack(best_value), cells.evaluations)
+        most = float(upper.max())
+        if most <= best_value + tolerance or cells.evaluations >= max_evaluations:
+            return Bounded(best_action, best_value, most + _slack(most), cells.evaluations)
+        order = np.argsort(-upper, kind="stable")
+        split, rest = order[:_BATCH], order[_BATCH:]
+        new_centres, new_halves = _halve(centres[split], halves[split], scale)
+        new_upper, new_values = cells.bound(new_centres, new_halves)
+        # A part is never worse than the whole.
+        new_upper = np.minimum(new_upper, np.tile(upper[split], 2))
+        values = np.concatenate((new_values, np.full(len(rest), -math.inf)))
+        centres = np.vstack((new_centres, centres[rest]))
+        halves = np.vstack((new_halves, halves[rest]))
+        upper = np.concatenate((new_upper, upper[rest]))
+
+
+class _Cells:
+    """Bounds on h(φ(a)) over cells, by the best means that the features offer."""
+
+    def __init__(self, h: Convex, reach: float, features: FeatureMap, box: Box) -> None:
+        self._h, self._reach, self._features = h, reach, features
+        self._free = np.flatnonzero(box.width > 0.0)
+        tangents = len(self._free) <= MOST_CORNERS and features.remainder(np.zeros((1, box.dim))) is not None
+        self._corners: Array | None = None
+        if tangents:
+            signs = np.array(list(itertools.product((-1.0, 1.0), repeat=len(self._free)))).reshape(-1, len(self._free))
+            self._corners = np.zeros((len(signs), box.dim))
+            self._corners[:, self._free] = signs
+        self.evaluations = 0
+
+    def bound(self, centres: Array, halves: Array) -> tuple[Array, Array]:
+        """Upper bounds over the cells, and values attained at their centres."""
+        phi = self._features._evaluate(centres)
+        values = self._evaluate(phi)
+        upper = np.full(len(centres), math.inf)
+        if self._features.lipschitz is not None:
+            upper = values + self._reach * self._features.lipschitz * np.linalg.norm(halves, axis=1)
+        if self._corners is not None:
+            steps = self._corners[None] * halves[:, None, :]  # (n, corners, dim_in)
+            tangent = phi[:, None, :] + np.einsum("ndi,nci->ncd", self._features._jacobian(centres), steps)
+            n, corners, d = tangent.shape
+            at_corners = self._evaluate(tangent.reshape(n * corners, d)).reshape(n, corners).max(axis=1)
+            remainder = self._features.remainder(halves)
+            assert remainder is not None
+            upper = np.minimum(upper, at_corners + self._reach * remainder)
+        return upper, values
+
+    def sensitivity(self, centre: Array) -> Array:
+        """How much a coordinate matters, (dim_in,), to choose which one to halve."""
+        columns = np.linalg.norm(self._features._jacobian(centre)[0], axis=0)
+        return np.asarray(np.maximum(columns, 1e-3 * max(float(columns.max()), 1e-300)))
+
+    def _evaluate(self, phi: Array) -> Array:
+        self.evaluations += len(phi)
+        return self._h(phi)
+
+
+def _halve(centres: Array, halves: Array, scale: Array) -> tuple[Array, Array]:
+    """Both halves of every cell, first all the lower ones."""
+    along = np.argmax(halves * scale, axis=1)
+    rows = np.arange(len(centres))
+    smaller = halves.copy()
+    smaller[rows, along] *= 0.5
+    step = np.zeros_like(centres)
+    step[rows, along] = smaller[rows, along]
+    return np.vstack((centres - step, centres + step)), np.vstack((smaller, smaller))
+
+
+def _slack(value: float) -> float:
+    return _ROUND_UP * abs(value)

@@ -1,0 +1,231 @@
+"""Certificates: what the best action is worth at least, what the optimum is worth at most, and how that is proven."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mixbandit._validation import Array, one_of
+from mixbandit.acquisition import Optimism, Pessimism, search_box
+from mixbandit.actions import Arms, Box, Region
+from mixbandit.bounding import MOST_CORNERS, bound_over_box, can_bound
+from mixbandit.confidence import ConfidenceSequence
+from mixbandit.errors import InvalidInput
+
+PROOFS = ("enumerated", "branch-and-bound", "range", "search")
+# Branch and bound stops when it adds no more than this share to the gap.
+_SHARE_OF_GAP = 0.02
+_MAX_EVALUATIONS = 200_000
+# Differences of this many feature rows are bounded at once.
+_CHUNK = 100_000
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """With probability ≥ 1−δ, for all certificates of a sequence at once: `action` is worth at least `lower`, and
+    no action is worth more than `optimum_upper`, nor than `gap` above `action`.
+
+    That is so if `proven`. A search over a box only finds a lower bound of the largest upper bound: its
+    certificate says what is likely and is never a reason to stop.
+    """
+
+    action: Any  # the recommended action: a row, or a dict of parameters
+    lower: float
+    upper: float
+    optimum_upper: float
+    gap: float
+    proof: str  # "enumerated", "branch-and-bound", "range" or "search"
+    label: Hashable = None
+    t: int = 0  # rewards it rests on
+    delta: float = 0.0
+    optimum_found: float | None = None  # the largest upper bound that a search met: how loose the proof may be
+    guarantee: str = "anytime"
+    trusted: bool = True  # False: the assumptions are refuted, and the bounds come from an inflated set
+
+    @property
+    def proven(self) -> bool:
+        """Whether the statement about the optimum holds with probability ≥ 1−δ under the stated assumptions."""
+        return self.trusted and self.guarantee == "anytime" and self.proof != "search"
+
+    def __str__(self) -> str:
+        name = f"{self.label!r}" if self.label is not None else _shown(self.action)
+        how = {
+            "enumerated": "proven: every arm was looked at",
+            "branch-and-bound": "proven by branch and bound over the box",
+            "range": "proven by the stated range of rewards",
+            "search": "NOT PROVEN: the best that a search found; an action may be better by more",
+        }[self.proof]
+        lines = [
+            f"Worth at least {self.lower:.4g}: {name}, by {self.t} rewards.",
+            f"Its expected reward lies in [{self.lower:.4g}, {self.upper:.4g}].",
+            f"No action is worth more than {self.optimum_upper:.4g}, a gap of at most {self.gap:.4g} ({how}).",
+        ]
+        if self.guarantee == "anytime":
+            lines.append(f"All of this holds at all times at once with probability at least {1 - self.delta:.6g}.")
+        else:
+            lines.append(
+                "The bounds are Bayesian: right on average over the prior, with no guarantee for this problem."
+            )
+        if not self.trusted:
+            lines.append("WARNING: the data refute the stated assumptions; none of this is guaranteed.")
+        return "\n".join(lines)
+
+
+def certificate(
+    sequence: ConfidenceSequence,
+    region: Region,
+    rng: np.random.Generator,
+    *,
+    proof: str | None = None,
+    warm: Array | None = None,
+) -> Certificate:
+    """Certify the action of `region` with the largest lower bound.
+
+    `proof` insists on one way for a box: "branch-and-bound", "range" or "search". `warm` are actions (m, dim_in)
+    near which to search.
+    """
+    if proof is not None:
+        one_of(proof, PROOFS, "proof")
+    found = _over_arms(sequence, region) if isinstance(region, Arms) else _over_box(sequence, region, rng, proof, warm)
+    if proof not in (None, found.proof):
+        raise InvalidInput(f"over {region!r} the optimum is bounded by {found.proof}, not by {proof}")
+    return found
+
+
+def _over_arms(sequence: ConfidenceSequence, arms: Arms) -> Certificate:
+    phi = sequence._features(arms.actions)
+    lower, upper = sequence._bounded(phi, None, -1.0), sequence._bounded(phi, None, 1.0)
+    best = int(np.argmax(lower.bounds))
+    optimum = float(upper.bounds.max())
+    gap = min(largest_difference(sequence, phi, phi[best]), optimum - float(lower.bounds[best]))
+    return Certificate(
+        action=arms.actions[best].copy(),
+        label=None if arms.labels is None else arms.labels[best],
+        lower=float(lower.bounds[best]),
+        upper=float(upper.bounds[best]),
+        optimum_upper=optimum,
+        optimum_found=optimum,
+        gap=max(gap, 0.0),
+        proof="enumerated",
+        trusted=lower.trusted and upper.trusted,
+        **_stamp(sequence),
+    )
+
+
+def _over_box(
+    sequence: ConfidenceSequence, box: Box, rng: np.random.Generator, proof: str | None, warm: Array | None
+) -> Certificate:
+    best = search_box(Pessimism(sequence, None), sequence.features, box, rng, warm=warm).action
+    phi = sequence._features(best[None])
+    lower, upper = (sequence._bounded(phi, None, sign) for sign in (-1.0, 1.0))
+    at_least = float(lower.bounds[0])
+    optimum = bound_optimum(sequence, box, rng, at_least=at_least, proof=proof, warm=warm)
+    gap = optimum.upper - at_least
+    if _branches(sequence, box, proof):
+        gap = min(gap, _proven_gap(sequence, box, phi[0], optimum))
+    return Certificate(
+        action=best,
+        lower=at_least,
+        upper=float(upper.bounds[0]),
+        optimum_upper=optimum.upper,
+        optimum_found=optimum.found,
+        gap=max(gap, 0.0),
+        proof=optimum.proof,
+        trusted=lower.trusted and upper.trusted,
+        **_stamp(sequence),
+    )
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """A bound on what any action of a box is worth."""
+
+    upper: float
+    proof: str
+    found: float  # the largest upper bound that a search met, at `action`
+    action: Array
+    tolerance: float  # how much larger than necessary the bound may be
+
+
+def bound_optimum(
+    sequence: ConfidenceSequence,
+    box: Box,
+    rng: np.random.Generator,
+    *,
+    at_least: float,
+    proof: str | None = None,
+    warm: Array | None = None,
+) -> Optimum:
+    """Bound the expected reward of every action of the box, given that some action is worth `at_least`."""
+    top = search_box(Optimism(sequence, None), sequence.features, box, rng, warm=warm).action
+    found = float(sequence._bounded(sequence._features(top[None]), None, 1.0).bounds[0])
+    tolerance = _SHARE_OF_GAP * max(found - at_least, 1e-9 * (1.0 + abs(found)))
+    high = _highest(sequence) if proof in (None, "range") else None
+    if _branches(sequence, box, proof):
+        upper = _branch(sequence, box, 0.0, top, tolerance)
+        upper = float(sequence._reported(np.array([upper]), 1.0).bounds[0])
+        how = "range" if high is not None and upper >= high else "branch-and-bound"
+        return Optimum(upper, how, found, top, tolerance)
+    if high is not None:
+        return Optimum(high, "range", found, top, tolerance)
+    return Optimum(found, "search", found, top, tolerance)
+
+
+def _branches(sequence: ConfidenceSequence, box: Box, proof: str | None) -> bool:
+    """Whether to prove the optimum by branch and bound: where it can be done, and is asked for or cheap."""
+    possible = _reach(sequence) is not None and can_bound(sequence.features, box)
+    low_dimensional = int(np.count_nonzero(box.width)) <= MOST_CORNERS
+    return possible and (proof == "branch-and-bound" or (proof is None and low_dimensional))
+
+
+def _proven_gap(sequence: ConfidenceSequence, box: Box, own: Array, optimum: Optimum) -> float:
+    """A proven bound on how much more than the action with features `own` any action of the box is worth."""
+    return _branch(sequence, box, own, optimum.action, optimum.tolerance) + 2.0 * _misspecification(sequence)
+
+
+def _branch(sequence: ConfidenceSequence, box: Box, own: Array | float, start: Array, tolerance: float) -> float:
+    """A proven bound on (φ(a) − own)ᵀθ* over the box."""
+    reach = _reach(sequence)
+    assert reach is not None
+
+    def difference(phi: Array) -> Array:
+        return sequence._maximum(phi - own, None, with_theta=False).value
+
+    return bound_over_box(
+        difference, reach, sequence.features, box, start=start, tolerance=tolerance, max_evaluations=_MAX_EVALUATIONS
+    ).upper
+
+
+def largest_difference(sequence: ConfidenceSequence, phi: Array, own: Array) -> float:
+    """A bound on how much more than features `own` (d,) any of the rows (n, d) is worth.
+
+    The maximum of (φ' − φ)ᵀθ over one θ, which is never more than the difference of an upper and a lower bound.
+    """
+    parts = (phi[i : i + _CHUNK] - own for i in range(0, len(phi), _CHUNK))
+    most = max(float(sequence._maximum(part, None, with_theta=False).value.max()) for part in parts)
+    return most + 2.0 * _misspecification(sequence)
+
+
+def _misspecification(sequence: ConfidenceSequence) -> float:
+    return float(getattr(sequence, "misspecification", 0.0))
+
+
+def _reach(sequence: ConfidenceSequence) -> float | None:
+    """The stated bound on ‖θ*‖; a credible interval rests on none."""
+    return getattr(sequence, "norm_bound", None) if sequence.guarantee == "anytime" else None
+
+
+def _highest(sequence: ConfidenceSequence) -> float | None:
+    known = getattr(sequence, "reward_range", None)
+    return None if known is None else float(known[1])
+
+
+def _stamp(sequence: ConfidenceSequence) -> dict[str, Any]:
+    return {"t": sequence.t, "delta": sequence.delta, "guarantee": sequence.guarantee}
+
+
+def _shown(action: Any) -> str:
+    return np.array2string(action, precision=4, threshold=8) if isinstance(action, np.ndarray) else f"{action}"

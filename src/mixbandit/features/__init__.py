@@ -1,0 +1,17 @@
+"""Feature maps φ: what turns an action, and a context, into the vector in which expected rewards are linear."""
+
+from mixbandit.features.base import FeatureMap, FromCallable, Identity, as_feature_map
+from mixbandit.features.context import Disjoint, Interaction, features_from_state_dict
+from mixbandit.features.random import RandomFourier, RandomLayer
+
+__all__ = [
+    "Disjoint",
+    "FeatureMap",
+    "FromCallable",
+    "Identity",
+    "Interaction",
+    "RandomFourier",
+    "RandomLayer",
+    "as_feature_map",
+    "features_from_state_dict",
+]

@@ -1,0 +1,176 @@
+"""Feature maps φ: rows of actions (n, dim_in) to rows of features (n, dim), with gradients.
+
+A map gives `__call__` and `vjp(actions, v)`, the product J_φ(a)ᵀv in every row; that is all the
+confidence sequences and the search over actions need of it. A map that also bounds how far it strays from its
+tangent (`remainder`), or from its value (`lipschitz`), lets an optimum over a box be proven.
+
+| symbol | meaning | shape |
+|---|---|---|
+| a | an action | (dim_in,) |
+| φ(a) | its features | (dim,) |
+| J_φ(a) | the Jacobian of φ at a | (dim, dim_in) |
+| v | a covector per row, or one for all rows | (n, dim) or (dim,) |
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mixbandit._validation import Array, as_float_array, as_rows, check_finite, positive, positive_int
+from mixbandit.errors import InvalidInput
+
+
+class FeatureMap(abc.ABC):
+    """Base class: checks shapes once, so that a map only implements `_evaluate` and `_vjp` on valid rows."""
+
+    dim_in: int
+    dim: int
+    lipschitz: float | None = None
+    """‖φ(a) − φ(a')‖ ≤ lipschitz·‖a − a'‖ for all actions; None where no such constant is known."""
+
+    def __call__(self, actions: ArrayLike) -> Array:
+        """Features (n, dim) of actions (n, dim_in)."""
+        return self._evaluate(as_rows(actions, self.dim_in, "actions"))
+
+    def vjp(self, actions: ArrayLike, v: ArrayLike) -> Array:
+        """J_φ(a)ᵀv in every row, (n, dim_in): the gradient of a ↦ φ(a)ᵀv."""
+        rows = as_rows(actions, self.dim_in, "actions")
+        covectors = as_rows(v, self.dim, "v")
+        if covectors.shape[0] not in (1, rows.shape[0]):
+            raise InvalidInput(f"v must have shape ({rows.shape[0]}, {self.dim}) or ({self.dim},), got {np.shape(v)}")
+        return self._vjp(rows, np.broadcast_to(covectors, (rows.shape[0], self.dim)))
+
+    def jacobian(self, actions: ArrayLike) -> Array:
+        """J_φ at every row, (n, dim, dim_in)."""
+        return self._jacobian(as_rows(actions, self.dim_in, "actions"))
+
+    def remainder(self, half_widths: Array) -> Array | None:
+        """A bound on ‖φ(a) − φ(c) − J_φ(c)(a − c)‖ for |a − c| ≤ half_widths, (n, dim_in) → (n,), at any c.
+
+        None where the map knows no such bound.
+        """
+        return None
+
+    @abc.abstractmethod
+    def _evaluate(self, actions: Array) -> Array: ...
+
+    @abc.abstractmethod
+    def _vjp(self, actions: Array, v: Array) -> Array: ...
+
+    def _jacobian(self, actions: Array) -> Array:
+        shape = (len(actions), self.dim)
+        return np.stack([self._vjp(actions, np.broadcast_to(e, shape)) for e in np.eye(self.dim)], axis=1)
+
+    def state_dict(self) -> dict[str, Any]:
+        """What `features_from_state_dict` needs to build this map again: plain values and arrays."""
+        return {"type": type(self).__name__, **self._parameters()}
+
+    def _parameters(self) -> dict[str, Any]:
+        """What `_from_parameters` needs; the defaults make a map that must be given again, as a function is."""
+        return {"dim_in": self.dim_in, "dim": self.dim, "probe": self._evaluate(self._probes())}
+
+    def _probes(self) -> Array:
+        """Fixed actions at which a map is recognised when it is given again."""
+        return np.random.default_rng(0).uniform(size=(3, self.dim_in))
+
+    @classmethod
+    def _from_parameters(cls, parameters: Mapping[str, Any]) -> FeatureMap:
+        name = parameters.get("name", parameters.get("type"))
+        raise InvalidInput(f"the feature map {name!r} is code and is not stored: pass it again as `features`")
+
+
+class Identity(FeatureMap):
+    """φ(a) = a: vectors taken as they are."""
+
+    lipschitz = 1.0
+
+    def __init__(self, dim: int) -> None:
+        self.dim = self.dim_in = positive_int(dim, "dim")
+
+    def remainder(self, half_widths: Array) -> Array:
+        return np.zeros(len(half_widths))
+
+    def _evaluate(self, actions: Array) -> Array:
+        return actions.copy()
+
+    def _vjp(self, actions: Array, v: Array) -> Array:
+        return v.copy()
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"dim": self.dim}
+
+    @classmethod
+    def _from_parameters(cls, parameters: Mapping[str, Any]) -> Identity:
+        return cls(int(parameters["dim"]))
+
+
+class FromCallable(FeatureMap):
+    """Features from a user's function (n, dim_in) → (n, dim).
+
+    `vjp(actions, v)` may be given; otherwise gradients are central differences, 2·dim_in extra
+    evaluations of `function`. What the function returns is checked on every call. `lipschitz` states that
+    ‖function(a) − function(a')‖ ≤ lipschitz·‖a − a'‖, which certificates over a box rest on where it is given.
+    """
+
+    def __init__(
+        self,
+        function: Callable[[Array], ArrayLike],
+        dim_in: int,
+        dim: int,
+        vjp: Callable[[Array, Array], ArrayLike] | None = None,
+        lipschitz: float | None = None,
+    ) -> None:
+        self.dim_in, self.dim = positive_int(dim_in, "dim_in"), positive_int(dim, "dim")
+        if not callable(function):
+            raise InvalidInput(f"function must be callable, got {function!r}")
+        if vjp is not None and not callable(vjp):
+            raise InvalidInput(f"vjp must be callable, got {vjp!r}")
+        self.function = function
+        self.user_vjp = vjp
+        self.lipschitz = None if lipschitz is None else positive(lipschitz, "lipschitz")
+
+    def _evaluate(self, actions: Array) -> Array:
+        # A copy: the function may change what it is given.
+        return _checked_output(self.function(actions.copy()), (len(actions), self.dim), "the feature function")
+
+    def _vjp(self, actions: Array, v: Array) -> Array:
+        if self.user_vjp is not None:
+            return _checked_output(self.user_vjp(actions.copy(), v.copy()), actions.shape, "the vjp function")
+        gradient = np.empty_like(actions)
+        # The step that balances truncation (h²) against cancellation (eps/h).
+        steps = np.cbrt(np.finfo(np.float64).eps) * np.maximum(1.0, np.abs(actions))
+        for i in range(self.dim_in):
+            ahead, behind = actions.copy(), actions.copy()
+            ahead[:, i] += steps[:, i]
+            behind[:, i] -= steps[:, i]
+            rise = np.einsum("nd,nd->n", self._evaluate(ahead) - self._evaluate(behind), v)
+            gradient[:, i] = rise / (ahead[:, i] - behind[:, i])
+        return gradient
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"name": getattr(self.function, "__qualname__", repr(self.function)), **super()._parameters()}
+
+
+def as_feature_map(features: FeatureMap | int | Any) -> FeatureMap:
+    """A feature map from a map or from an int d (vectors of length d taken as they are)."""
+    if isinstance(features, FeatureMap):
+        return features
+    if isinstance(features, int | np.integer) and not isinstance(features, bool):
+        return Identity(int(features))
+    raise InvalidInput(
+        "features must be a feature map or an integer d (vectors of length d as they are), "
+        f"got {features!r}; wrap a function as FromCallable(function, dim_in, dim)"
+    )
+
+
+def _checked_output(output: ArrayLike, shape: tuple[int, ...], who: str) -> Array:
+    array = as_float_array(output, f"the output of {who}")
+    if array.shape != shape:
+        raise InvalidInput(f"{who} must return shape {shape}, got {array.shape}")
+    check_finite(array, f"output of {who}")
+    return array

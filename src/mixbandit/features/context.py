@@ -1,0 +1,117 @@
+"""Feature maps of a context and an action together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixbandit._validation import Array, positive_int
+from mixbandit.errors import InvalidInput
+from mixbandit.features.base import FeatureMap, FromCallable, Identity, as_feature_map
+from mixbandit.features.random import RandomFourier, RandomLayer
+
+
+class Interaction(FeatureMap):
+    """φ(x, a) = φ_c(x) ⊗ φ_a(a): every feature of the context times every feature of the action.
+
+    Rows are (context, action). An integer d stands for vectors of length d as they are.
+    """
+
+    def __init__(self, context: FeatureMap | int, action: FeatureMap | int) -> None:
+        self.context, self.action = as_feature_map(context), as_feature_map(action)
+        self.dim_in = self.context.dim_in + self.action.dim_in
+        self.dim = self.context.dim * self.action.dim
+
+    def _evaluate(self, actions: Array) -> Array:
+        x, a = self._parts(actions)
+        product = np.einsum("ni,nj->nij", self.context._evaluate(x), self.action._evaluate(a))
+        return np.asarray(product.reshape(len(actions), self.dim))
+
+    def _vjp(self, actions: Array, v: Array) -> Array:
+        x, a = self._parts(actions)
+        matrix = v.reshape(len(actions), self.context.dim, self.action.dim)
+        of_context = np.einsum("nij,nj->ni", matrix, self.action._evaluate(a))
+        of_action = np.einsum("nij,ni->nj", matrix, self.context._evaluate(x))
+        return np.hstack((self.context._vjp(x, of_context), self.action._vjp(a, of_action)))
+
+    def _parts(self, actions: Array) -> tuple[Array, Array]:
+        return actions[:, : self.context.dim_in], actions[:, self.context.dim_in :]
+
+    def _parameters(self) -> dict[str, Any]:
+        return {**super()._parameters(), "context": self.context.state_dict(), "action": self.action.state_dict()}
+
+    @classmethod
+    def _from_parameters(cls, parameters: Mapping[str, Any]) -> Interaction:
+        return cls(*(features_from_state_dict(parameters[part]) for part in ("context", "action")))
+
+
+class Disjoint(FeatureMap):
+    """φ(x, k) = e_k ⊗ φ_c(x): a parameter vector of its own for each of `arms` arms.
+
+    Rows are (context, k) with k = 0, …, arms − 1; the actions are then `Arms(range(arms))`. The dimension is
+    arms·φ_c.dim, and updates cost its square: meant for tens of arms, not thousands.
+    """
+
+    def __init__(self, context: FeatureMap | int, arms: int) -> None:
+        self.context, self.arms = as_feature_map(context), positive_int(arms, "arms")
+        self.dim_in = self.context.dim_in + 1
+        self.dim = self.context.dim * self.arms
+
+    def _evaluate(self, actions: Array) -> Array:
+        features = np.zeros((len(actions), self.arms, self.context.dim))
+        features[np.arange(len(actions)), self._arm(actions)] = self.context._evaluate(actions[:, :-1])
+        return features.reshape(len(actions), self.dim)
+
+    def _vjp(self, actions: Array, v: Array) -> Array:
+        own = v.reshape(len(actions), self.arms, self.context.dim)[np.arange(len(actions)), self._arm(actions)]
+        # An arm's number has no neighbours: nothing changes with it continuously.
+        return np.hstack((self.context._vjp(actions[:, :-1], own), np.zeros((len(actions), 1))))
+
+    def _arm(self, actions: Array) -> NDArray[np.int64]:
+        number = actions[:, -1]
+        valid = (number == np.floor(number)) & (number >= 0) & (number < self.arms)
+        if not valid.all():
+            raise InvalidInput(
+                f"the last column must be an arm's number 0 … {self.arms - 1}, got {number[~valid][0]:g}"
+            )
+        return number.astype(np.int64)
+
+    def _probes(self) -> Array:
+        probes = super()._probes()
+        probes[:, -1] = np.floor(self.arms * probes[:, -1])
+        return probes
+
+    def _parameters(self) -> dict[str, Any]:
+        return {**super()._parameters(), "context": self.context.state_dict(), "arms": self.arms}
+
+    @classmethod
+    def _from_parameters(cls, parameters: Mapping[str, Any]) -> Disjoint:
+        return cls(features_from_state_dict(parameters["context"]), int(parameters["arms"]))
+
+
+def features_from_state_dict(state: Mapping[str, Any], given: FeatureMap | int | None = None) -> FeatureMap:
+    """The feature map that `state_dict` described; if it is code, `given` again, and verified."""
+    known: dict[str, type[FeatureMap]] = {
+        cls.__name__: cls for cls in (Identity, RandomFourier, RandomLayer, Interaction, Disjoint)
+    }
+    kind = state.get("type")
+    stored = known.get(str(kind), FromCallable)
+    if given is None:
+        return stored._from_parameters(state)
+    features = as_feature_map(given)
+    if "probe" in state:  # the map is code, or contains some
+        dims, expected = (state["dim_in"], state["dim"]), np.asarray(state["probe"], dtype=np.float64)
+    else:
+        original = stored._from_parameters(state)
+        dims, expected = (original.dim_in, original.dim), original._evaluate(original._probes())
+    if (features.dim_in, features.dim) != dims:
+        raise InvalidInput(
+            f"the stored features go from dimension {dims[0]} to {dims[1]}, "
+            f"the given ones from {features.dim_in} to {features.dim}"
+        )
+    if not np.allclose(features._evaluate(features._probes()), expected, rtol=1e-9, atol=1e-12):
+        raise InvalidInput(f"the given features have other values than the stored {kind} at the probe actions")
+    return features

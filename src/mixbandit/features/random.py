@@ -1,0 +1,179 @@
+"""Random features: one layer of random weights with a fixed scalar function behind it."""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mixbandit._validation import Array, as_float_array, as_generator, one_of, positive, positive_int
+from mixbandit.errors import DamagedState, InvalidInput
+from mixbandit.features.base import FeatureMap
+
+
+@dataclass(frozen=True)
+class _Activation:
+    """A scalar function with its derivative, and bounds on the first two derivatives."""
+
+    function: Callable[[Array], Array]
+    derivative: Callable[[Array], Array]
+    steepest: float  # sup |g'|
+    most_curved: float  # sup |g''|, infinite where g has a kink
+
+
+class _RandomAffine(FeatureMap):
+    """φ(a) = factor·g(stretch·Wa + …) with a random weight matrix W (dim, dim_in) and a random offset."""
+
+    _stretch: ClassVar[float] = 1.0
+
+    def __init__(self, weights: Array, offset: Array) -> None:
+        self.weights = weights
+        self.offset = offset
+        self.dim, self.dim_in = weights.shape
+        self.lipschitz = self._factor * self._g.steepest * self._stretch * float(np.linalg.norm(weights, 2))
+
+    @property
+    @abc.abstractmethod
+    def _g(self) -> _Activation: ...
+
+    @property
+    @abc.abstractmethod
+    def _factor(self) -> float: ...
+
+    @abc.abstractmethod
+    def _preactivation(self, actions: Array) -> Array: ...
+
+    def remainder(self, half_widths: Array) -> Array:
+        # The most that each pre-activation can change, and Taylor's remainder; at a kink, slope against slope.
+        change = self._stretch * (half_widths @ np.abs(self.weights).T)
+        curved = math.isfinite(self._g.most_curved)
+        per_feature = 0.5 * self._g.most_curved * change**2 if curved else self._g.steepest * change
+        return np.asarray(self._factor * np.linalg.norm(per_feature, axis=1))
+
+    def _evaluate(self, actions: Array) -> Array:
+        return self._factor * self._g.function(self._preactivation(actions))
+
+    def _vjp(self, actions: Array, v: Array) -> Array:
+        return np.asarray((self._slope(actions) * v) @ self.weights)
+
+    def _jacobian(self, actions: Array) -> Array:
+        return np.asarray(self._slope(actions)[:, :, None] * self.weights)
+
+    def _slope(self, actions: Array) -> Array:
+        return self._factor * self._stretch * self._g.derivative(self._preactivation(actions))
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"weights": self.weights.copy(), "offset": self.offset.copy()}
+
+    def _load(self, parameters: Mapping[str, Any]) -> None:
+        weights, offset = (np.array(parameters[name], dtype=np.float64) for name in ("weights", "offset"))
+        if weights.ndim != 2 or offset.shape != (len(weights),):
+            raise DamagedState(f"weights of shape {weights.shape} came with an offset of shape {offset.shape}")
+        if not (np.isfinite(weights).all() and np.isfinite(offset).all()):
+            raise DamagedState("the weights of the feature map contain NaN or infinity")
+        _RandomAffine.__init__(self, weights, offset)
+
+
+class RandomFourier(_RandomAffine):
+    """Random Fourier features √(2/d) cos(Ωa + β), Ω ~ N(0, I/ℓ²), β ~ U[0, 2π] (Rahimi & Recht 2007).
+
+    φ(a)ᵀφ(a') approximates the Gaussian kernel exp(−‖a − a'‖²/2ℓ²). `lengthscale` is one number or one
+    per input.
+    """
+
+    _cosine: ClassVar[_Activation] = _Activation(np.cos, lambda h: -np.sin(h), 1.0, 1.0)
+
+    def __init__(
+        self,
+        dim_in: int,
+        dim: int,
+        lengthscale: ArrayLike = 1.0,
+        *,
+        rng: int | np.random.Generator | None = None,
+    ) -> None:
+        dim_in, dim = positive_int(dim_in, "dim_in"), positive_int(dim, "dim")
+        scales = as_float_array(lengthscale, "lengthscale")
+        if scales.shape not in ((), (1,), (dim_in,)):
+            raise InvalidInput(f"lengthscale must be one number or {dim_in}, got shape {scales.shape}")
+        for scale in scales.flat:
+            positive(float(scale), "lengthscale")
+        generator = as_generator(rng)
+        frequencies = generator.normal(size=(dim, dim_in)) / scales
+        super().__init__(frequencies, generator.uniform(0.0, 2.0 * np.pi, size=dim))
+
+    @property
+    def _g(self) -> _Activation:
+        return self._cosine
+
+    @property
+    def _factor(self) -> float:
+        return math.sqrt(2.0 / self.dim)
+
+    def _preactivation(self, actions: Array) -> Array:
+        return np.asarray(actions @ self.weights.T + self.offset)
+
+    @classmethod
+    def _from_parameters(cls, parameters: Mapping[str, Any]) -> RandomFourier:
+        new = cls.__new__(cls)
+        new._load(parameters)
+        return new
+
+
+class RandomLayer(_RandomAffine):
+    """One random hidden layer g(W(2a − 1) + β)/√d, W_ij ~ N(0, 1/dim_in), β ~ N(0, 1).
+
+    `activation` is "tanh", "relu" or "sigmoid". Made for actions in the unit box: 2a − 1 centres them.
+    """
+
+    _stretch = 2.0
+    _activations: ClassVar[dict[str, _Activation]] = {
+        "tanh": _Activation(np.tanh, lambda h: 1.0 - np.tanh(h) ** 2, 1.0, 4.0 / math.sqrt(27.0)),
+        "relu": _Activation(lambda h: np.maximum(h, 0.0), lambda h: (h > 0.0).astype(np.float64), 1.0, math.inf),
+        # Written with tanh, which neither overflows nor loses digits for large |h|.
+        "sigmoid": _Activation(
+            lambda h: 0.5 * (1.0 + np.tanh(0.5 * h)),
+            lambda h: 0.25 * (1.0 - np.tanh(0.5 * h) ** 2),
+            0.25,
+            1.0 / math.sqrt(108.0),
+        ),
+    }
+
+    def __init__(
+        self,
+        dim_in: int,
+        dim: int,
+        activation: str = "tanh",
+        *,
+        rng: int | np.random.Generator | None = None,
+    ) -> None:
+        dim_in, dim = positive_int(dim_in, "dim_in"), positive_int(dim, "dim")
+        self.activation = one_of(activation, tuple(self._activations), "activation")
+        generator = as_generator(rng)
+        weights = generator.normal(size=(dim, dim_in)) / np.sqrt(dim_in)
+        super().__init__(weights, generator.normal(size=dim))
+
+    @property
+    def _g(self) -> _Activation:
+        return self._activations[self.activation]
+
+    @property
+    def _factor(self) -> float:
+        return 1.0 / math.sqrt(self.dim)
+
+    def _preactivation(self, actions: Array) -> Array:
+        return np.asarray((2.0 * actions - 1.0) @ self.weights.T + self.offset)
+
+    def _parameters(self) -> dict[str, Any]:
+        return {**super()._parameters(), "activation": self.activation}
+
+    @classmethod
+    def _from_parameters(cls, parameters: Mapping[str, Any]) -> RandomLayer:
+        new = cls.__new__(cls)
+        new.activation = one_of(str(parameters["activation"]), tuple(cls._activations), "activation")
+        new._load(parameters)
+        return new

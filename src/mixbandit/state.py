@@ -1,0 +1,33 @@
+"""Save and load: one file, versioned, atomic, checked, no pickle."""
+
+from __future__ import annotations
+
+import os
+
+from mixbandit._statefile import read_state, write_state
+from mixbandit.confidence import SEQUENCES, ConfidenceSequence, sequence_from_state_dict
+from mixbandit.errors import DamagedState, InvalidInput
+from mixbandit.features import FeatureMap
+from mixbandit.policies import UCB, InformationDirected, Policy, ThompsonSampling, UniformSampling
+
+POLICIES: dict[str, type[Policy]] = {
+    kind.__name__: kind for kind in (UCB, InformationDirected, ThompsonSampling, UniformSampling)
+}
+
+
+def save(what: Policy | ConfidenceSequence, path: str | os.PathLike[str]) -> None:
+    """Write a policy or a sequence to one file. After a crash the file is the old one or the new one."""
+    if not isinstance(what, Policy | ConfidenceSequence):
+        raise InvalidInput(f"only policies and confidence sequences can be saved, got {what!r}")
+    write_state(path, what.state_dict())
+
+
+def load(path: str | os.PathLike[str], features: FeatureMap | int | None = None) -> Policy | ConfidenceSequence:
+    """Go on from a file, bit for bit. Feature functions of your own are code: give them again, they are verified."""
+    state = read_state(path)
+    kind = str(state.get("type"))
+    if kind in POLICIES:
+        return POLICIES[kind].from_state_dict(state, features)
+    if kind in SEQUENCES:
+        return sequence_from_state_dict(state, features)
+    raise DamagedState(f"{path} holds a {kind!r}, which this mixbandit does not know")
