@@ -13,6 +13,7 @@ from mixbandit.confidence import (
     RunningIntersection,
     Support,
 )
+from mixbandit.environments import ChangingArms, Environment, FunctionEnvironment, LinearEnvironment
 from mixbandit.errors import (
     AssumptionsRefuted,
     AssumptionsRefutedWarning,
@@ -22,6 +23,7 @@ from mixbandit.errors import (
     MixbanditError,
     NotMergeable,
     NotStorable,
+    RunInterrupted,
 )
 from mixbandit.features import Disjoint, FeatureMap, FromCallable, Identity, Interaction, RandomFourier, RandomLayer
 from mixbandit.forecasters import (
@@ -51,7 +53,9 @@ from mixbandit.policies import (
     Uniform,
     UniformSampling,
 )
+from mixbandit.records import Records
 from mixbandit.regret import RegretBound
+from mixbandit.runner import run, stop_when
 from mixbandit.state import load, save
 
 __version__ = "0.1.0"
@@ -71,15 +75,18 @@ __all__ = [
     "BayesCredible",
     "Box",
     "Certificate",
+    "ChangingArms",
     "Choice",
     "ConfidenceSequence",
     "DamagedState",
     "Disjoint",
+    "Environment",
     "FeatureMap",
     "Forecaster",
     "FreqTS",
     "FromCallable",
     "FromRegressor",
+    "FunctionEnvironment",
     "Gaussian",
     "GeneralLambda",
     "Greedy",
@@ -89,6 +96,7 @@ __all__ = [
     "Interaction",
     "InvalidInput",
     "Linear",
+    "LinearEnvironment",
     "MartingaleMixture",
     "Matern",
     "MissingDependency",
@@ -100,7 +108,9 @@ __all__ = [
     "Policy",
     "RandomFourier",
     "RandomLayer",
+    "Records",
     "RegretBound",
+    "RunInterrupted",
     "RunningIntersection",
     "Scaled",
     "Standard",
@@ -111,5 +121,7 @@ __all__ = [
     "__version__",
     "load",
     "regret",
+    "run",
     "save",
+    "stop_when",
 ]

@@ -1,13 +1,14 @@
 """A proven upper bound on a maximum over a box: branch and bound.
 
-What is maximised is h(φ(a)) for a convex h that is `reach`-Lipschitz, as the support function of a set of
-parameters of norm at most `reach` is. On a cell with centre c and half-widths e
+What is maximised is φ(a)ᵀθ over a in the box and θ in a set with support function h. On a cell with centre c and
+half-widths e
 
-    h(φ(a)) ≤ max over corners δ ∈ {±e} of h(φ(c) + J_φ(c)δ) + reach·remainder(e),
+    φ(a)ᵀθ ≤ max over corners δ ∈ {±e} of h(φ(c) + J_φ(c)δ) + (the most that θ makes of the remainder),
 
 because h is convex, so that its maximum over the tangent's image of the cell is at a corner, and φ strays from its
-tangent by at most the remainder. The gap closes with the square of the cell's size. Where the features know only a
-Lipschitz constant L, h(φ(c)) + reach·L·‖e‖ serves, which closes linearly.
+tangent by at most the remainder r_j in feature j, of which θ makes at most min(‖θ‖‖r‖, Σ_j |θ_j| r_j). The gap closes
+with the square of the cell's size. Where the features know only a Lipschitz constant L, h(φ(c)) + ‖θ‖·L·‖e‖ serves,
+which closes linearly.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ Convex = Callable[[Array], Array]
 
 @dataclass(frozen=True)
 class Bounded:
-    """max h(φ(a)) over the box lies in [attained, upper]."""
+    """The maximum over the box is at most `upper`; h(φ(action)) is `attained`."""
 
     action: Array  # (dim_in,), where `attained` is
     attained: float
@@ -43,16 +44,32 @@ class Bounded:
     evaluations: int  # of h
 
 
+@dataclass(frozen=True)
+class Reach:
+    """How large θ can be."""
+
+    norm: float  # ‖θ‖
+    entries: Array | None = None  # |θ_j|, (d,)
+
+    def times(self, remainder: Array) -> Array:
+        """The most that θ makes of a vector whose entries are at most those of a row of (n, d)."""
+        most = self.norm * np.linalg.norm(remainder, axis=1)
+        return np.asarray(most if self.entries is None else np.minimum(most, remainder @ self.entries))
+
+
 def can_bound(features: FeatureMap, box: Box) -> bool:
     """Whether the features allow a bound that gets better with smaller cells."""
-    if features.lipschitz is not None:
-        return True
-    return features.remainder(np.zeros((1, box.dim))) is not None and int(np.count_nonzero(box.width)) <= MOST_CORNERS
+    return features.lipschitz is not None or _has_tangents(features, box)
+
+
+def _has_tangents(features: FeatureMap, box: Box) -> bool:
+    one = np.zeros((1, box.dim))
+    return int(np.count_nonzero(box.width)) <= MOST_CORNERS and features.remainder(box.low + one, one) is not None
 
 
 def bound_over_box(
     h: Convex,
-    reach: float,
+    reach: Reach,
     features: FeatureMap,
     box: Box,
     *,
@@ -98,12 +115,11 @@ def bound_over_box(
 class _Cells:
     """Bounds on h(φ(a)) over cells, by the best means that the features offer."""
 
-    def __init__(self, h: Convex, reach: float, features: FeatureMap, box: Box) -> None:
+    def __init__(self, h: Convex, reach: Reach, features: FeatureMap, box: Box) -> None:
         self._h, self._reach, self._features = h, reach, features
         self._free = np.flatnonzero(box.width > 0.0)
-        tangents = len(self._free) <= MOST_CORNERS and features.remainder(np.zeros((1, box.dim))) is not None
         self._corners: Array | None = None
-        if tangents:
+        if _has_tangents(features, box):
             signs = np.array(list(itertools.product((-1.0, 1.0), repeat=len(self._free)))).reshape(-1, len(self._free))
             self._corners = np.zeros((len(signs), box.dim))
             self._corners[:, self._free] = signs
@@ -115,15 +131,15 @@ class _Cells:
         values = self._evaluate(phi)
         upper = np.full(len(centres), math.inf)
         if self._features.lipschitz is not None:
-            upper = values + self._reach * self._features.lipschitz * np.linalg.norm(halves, axis=1)
+            upper = values + self._reach.norm * self._features.lipschitz * np.linalg.norm(halves, axis=1)
         if self._corners is not None:
             steps = self._corners[None] * halves[:, None, :]  # (n, corners, dim_in)
             tangent = phi[:, None, :] + np.einsum("ndi,nci->ncd", self._features._jacobian(centres), steps)
             n, corners, d = tangent.shape
             at_corners = self._evaluate(tangent.reshape(n * corners, d)).reshape(n, corners).max(axis=1)
-            remainder = self._features.remainder(halves)
+            remainder = self._features.remainder(centres, halves)
             assert remainder is not None
-            upper = np.minimum(upper, at_corners + self._reach * remainder)
+            upper = np.minimum(upper, at_corners + self._reach.times(remainder))
         return upper, values
 
     def sensitivity(self, centre: Array) -> Array:

@@ -11,13 +11,13 @@ import numpy as np
 from mixbandit._validation import Array, one_of
 from mixbandit.acquisition import Optimism, Pessimism, search_box
 from mixbandit.actions import Arms, Box, Region
-from mixbandit.bounding import MOST_CORNERS, bound_over_box, can_bound
+from mixbandit.bounding import MOST_CORNERS, Reach, bound_over_box, can_bound
 from mixbandit.confidence import ConfidenceSequence
 from mixbandit.errors import InvalidInput
 
 PROOFS = ("enumerated", "branch-and-bound", "range", "search")
 # Branch and bound stops when it adds no more than this share to the gap.
-_SHARE_OF_GAP = 0.02
+_SHARE_OF_GAP = 0.05
 _MAX_EVALUATIONS = 200_000
 # Differences of this many feature rows are bounded at once.
 _CHUNK = 100_000
@@ -188,8 +188,11 @@ def _proven_gap(sequence: ConfidenceSequence, box: Box, own: Array, optimum: Opt
 
 def _branch(sequence: ConfidenceSequence, box: Box, own: Array | float, start: Array, tolerance: float) -> float:
     """A proven bound on (φ(a) − own)ᵀθ* over the box."""
-    reach = _reach(sequence)
-    assert reach is not None
+    norm = _reach(sequence)
+    assert norm is not None
+    axes = np.eye(sequence.features.dim)
+    entries = np.maximum(*(sequence._maximum(sign * axes, None, with_theta=False).value for sign in (1.0, -1.0)))
+    reach = Reach(norm, entries)
 
     def difference(phi: Array) -> Array:
         return sequence._maximum(phi - own, None, with_theta=False).value

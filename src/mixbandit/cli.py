@@ -13,9 +13,10 @@ from rich.table import Table
 
 import mixbandit
 from mixbandit import plots
+from mixbandit.environments import NOISES
 from mixbandit.experiments import coverage as coverage_experiment
 from mixbandit.experiments import fig1
-from mixbandit.experiments.coverage import DESIGNS, NOISES, SEQUENCES, Coverage, CoverageSettings
+from mixbandit.experiments.coverage import DESIGNS, SEQUENCES, Coverage, CoverageSettings
 
 app = typer.Typer(
     help="Sequential decisions with guarantees: error bars that hold at all times at once.",

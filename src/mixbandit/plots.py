@@ -55,6 +55,28 @@ def bounds(
     return ax
 
 
+def curve(
+    ax: Axes, x: Array, y: Array, *, label: str, position: int = 0, low: Array | None = None, high: Array | None = None
+) -> Axes:
+    """A line over x (n,) in the colour and style of its position, with a band from low to high where given."""
+    colour = COLOURS[position % len(COLOURS)]
+    if low is not None and high is not None:
+        ax.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
+    ax.plot(x, y, color=colour, linestyle=LINES[position % len(LINES)], linewidth=1.4, label=label)
+    return ax
+
+
+def outcomes(ax: Axes, t: Array, lower: Array, upper: Array, reward: Array, expected: Array) -> Axes:
+    """Rewards over time with the bounds that were known when they were chosen; expected rewards where known."""
+    ax.fill_between(t, lower, upper, color=COLOURS[0], alpha=0.25, linewidth=0, label="bounds")
+    ax.plot(t, reward, ".", color="black", markersize=3, alpha=0.5, label="rewards")
+    if not np.isnan(expected).all():
+        ax.plot(t, expected, color=COLOURS[1], linewidth=1.2, label="expected")
+    ax.set(xlabel="round", ylabel="reward")
+    ax.legend(fontsize="small")
+    return ax
+
+
 def miss_rates(ax: Axes, first_misses: Mapping[tuple[str, str], Sequence[int]], rounds: int, delta: float) -> Axes:
     """Share of runs that have missed by time t, per (what gives the colour, what gives the line style).
 

@@ -252,10 +252,17 @@ class ConfidenceSequence(abc.ABC):
             raise NotMergeable(f"a {type(self).__name__} cannot take in a {type(other).__name__}")
         if self.features is not other.features and isinstance(self.features, FromCallable):
             raise NotMergeable("feature functions must be the same object in both sequences")
+        difference = self._difference(other)
+        if difference is not None:
+            raise NotMergeable(f"the sequences differ in {difference}")
+
+    def _difference(self, other: ConfidenceSequence) -> str | None:
+        """The first setting in which two sequences differ, with its values; None if only their data do."""
         theirs = other._settings()
         for name, mine in self._settings().items():
             if not _same(mine, theirs.get(name)):
-                raise NotMergeable(f"the sequences differ in {name}: {mine!r} and {theirs.get(name)!r}")
+                return f"{name}: {mine!r} and {theirs.get(name)!r}"
+        return None
 
     def _checked_alpha(self, alpha: float | None) -> float | None:
         return None if alpha is None else multiplier(alpha, "alpha")

@@ -7,20 +7,17 @@ chooses among a fresh pool of actions each round, the adaptive ones by looking a
 - "optimistic": the largest upper bound, as a UCB algorithm does;
 - "chasing": the action at which the truth is nearest to leaving its interval, with θ* known.
 
-Noise laws are σ-sub-Gaussian: "gaussian", "rademacher" (±σ), "uniform" (on ±√3σ, whose variance is σ² and
-which is strictly sub-Gaussian), "bernoulli" (the mean of m = ⌈1/4σ²⌉ coin flips with the expected reward as
-their chance of heads, σ-sub-Gaussian by Hoeffding's lemma).
+Noise laws are σ-sub-Gaussian, as `environments.noisy` describes them.
 """
 
 from __future__ import annotations
 
 import csv
 import dataclasses
+import functools
 import io
 import math
-import signal
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -32,17 +29,17 @@ from mixbandit import plots
 from mixbandit._files import write_atomically
 from mixbandit._validation import Array, one_of, positive, positive_int, probability
 from mixbandit.confidence import BayesCredible, ConfidenceSequence, GeneralLambda, MartingaleMixture, OFULSequence
+from mixbandit.environments import NOISES, noisy
 from mixbandit.errors import InvalidInput
+from mixbandit.experiments.parallel import repeat
 from mixbandit.experiments.store import ResultStore
 from mixbandit.forecasters import Adaptive, Grid, Linear, Scaled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NOISES = ("gaussian", "rademacher", "uniform", "bernoulli")
 DESIGNS = ("iid", "optimistic", "chasing")
 POOL = 20
-_LEAST_BERNOULLI_SIGMA = 1e-4
 # A sequence is called broken when its misses would be this unlikely at a miss rate of δ.
 SIGNIFICANCE = 0.001
 
@@ -100,11 +97,7 @@ class CoverageSettings:
         object.__setattr__(self, "delta", probability(self.delta, "delta"))
         object.__setattr__(self, "sigma", positive(self.sigma, "sigma"))
         object.__setattr__(self, "seed", positive_int(self.seed + 1, "seed + 1") - 1)  # 0 is a seed, too
-        if self.noise == "bernoulli" and self.sigma < _LEAST_BERNOULLI_SIGMA:
-            raise InvalidInput(
-                f"bernoulli noise of sigma={self.sigma:g} would take {1 / (4 * self.sigma**2):.1g} coin flips a "
-                f"reward; the least sigma for it is {_LEAST_BERNOULLI_SIGMA:g}"
-            )
+        noisy(0.5, self.noise, self.sigma, np.random.default_rng(0))  # refuses what cannot be simulated
 
     @property
     def label(self) -> str:
@@ -215,46 +208,15 @@ def measure(
     make = SEQUENCES[settings.sequence] if factory is None else factory
     positive_int(runs, "runs")
     store = None if folder is None else ResultStore(folder, "coverage", settings, ("first_miss",))
-    seen = {} if store is None else {run: int(row[0]) for run, row in store.rows.items() if run < runs}
-    progress(len(seen))
-    missing = [run for run in range(runs) if run not in seen]
-    try:
-        for run, first_miss in _simulate_all(settings, missing, factory, jobs):
-            seen[run] = first_miss
-            if store is not None:
-                store.add(run, first_miss)
-            progress(len(seen))
-    finally:
-        if store is not None and missing:
-            store.flush()
+    simulated = functools.partial(_simulate_named, settings, factory)
+    seen = repeat(simulated, runs, store, jobs=jobs, progress=progress)
     guarantee = make(np.ones(settings.dim), settings.sigma, settings.delta).guarantee
-    return Coverage(settings, guarantee, tuple(seen[run] for run in range(runs)))
+    return Coverage(settings, guarantee, tuple(int(seen[run][0]) for run in range(runs)))
 
 
-def _simulate_all(
-    settings: CoverageSettings, runs: list[int], factory: Factory | None, jobs: int
-) -> Iterator[tuple[int, int]]:
-    if positive_int(jobs, "jobs") == 1 or len(runs) <= 1:
-        for run in runs:
-            yield run, _simulate_named(settings, run, factory)
-        return
-    pool = ProcessPoolExecutor(jobs, initializer=_ignore_interrupts)
-    try:
-        futures = {pool.submit(_simulate_named, settings, run, factory): run for run in runs}
-        for future in as_completed(futures):
-            yield futures[future], future.result()
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _ignore_interrupts() -> None:
-    """Ctrl-C reaches every process of a terminal; the workers leave it to the parent, which cancels what is left."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _simulate_named(settings: CoverageSettings, run: int, factory: Factory | None) -> int:
+def _simulate_named(settings: CoverageSettings, factory: Factory | None, run: int) -> tuple[int]:
     # Built-in factories are looked up here, in the worker: a lambda does not travel between processes.
-    return simulate(settings, run, SEQUENCES[settings.sequence] if factory is None else factory)
+    return (simulate(settings, run, SEQUENCES[settings.sequence] if factory is None else factory),)
 
 
 class _World:
@@ -275,15 +237,7 @@ class _World:
         return self._rng.normal(size=(POOL, self._dim)) / math.sqrt(self._dim)
 
     def reward(self, action: Array) -> float:
-        expected = float(action @ self.theta)
-        if self._noise == "bernoulli":
-            flips = math.ceil(1.0 / (4.0 * self._sigma**2))
-            return float(self._rng.binomial(flips, min(max(expected, 0.0), 1.0))) / flips
-        if self._noise == "gaussian":
-            return expected + self._sigma * float(self._rng.normal())
-        if self._noise == "rademacher":
-            return expected + self._sigma * float(self._rng.choice((-1.0, 1.0)))
-        return expected + math.sqrt(3.0) * self._sigma * float(self._rng.uniform(-1.0, 1.0))
+        return noisy(float(action @ self.theta), self._noise, self._sigma, self._rng)
 
 
 def _choose(design: str, sequence: ConfidenceSequence, pool: Array, theta: Array) -> int:

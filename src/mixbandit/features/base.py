@@ -49,10 +49,10 @@ class FeatureMap(abc.ABC):
         """J_φ at every row, (n, dim, dim_in)."""
         return self._jacobian(as_rows(actions, self.dim_in, "actions"))
 
-    def remainder(self, half_widths: Array) -> Array | None:
-        """A bound on ‖φ(a) − φ(c) − J_φ(c)(a − c)‖ for |a − c| ≤ half_widths, (n, dim_in) → (n,), at any c.
+    def remainder(self, centres: Array, half_widths: Array) -> Array | None:
+        """Bounds on |φ_j(a) − φ_j(c) − ∇φ_j(c)ᵀ(a − c)| for all |a − c| ≤ half_widths, both (n, dim_in) → (n, dim).
 
-        None where the map knows no such bound.
+        None where the map knows no such bounds.
         """
         return None
 
@@ -92,8 +92,8 @@ class Identity(FeatureMap):
     def __init__(self, dim: int) -> None:
         self.dim = self.dim_in = positive_int(dim, "dim")
 
-    def remainder(self, half_widths: Array) -> Array:
-        return np.zeros(len(half_widths))
+    def remainder(self, centres: Array, half_widths: Array) -> Array:
+        return np.zeros(half_widths.shape)
 
     def _evaluate(self, actions: Array) -> Array:
         return actions.copy()

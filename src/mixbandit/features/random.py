@@ -22,8 +22,10 @@ class _Activation:
 
     function: Callable[[Array], Array]
     derivative: Callable[[Array], Array]
+    curvature: Callable[[Array], Array] | None  # g''; None where g has a kink
     steepest: float  # sup |g'|
-    most_curved: float  # sup |g''|, infinite where g has a kink
+    most_curved: float  # sup |g''|
+    jerk: float  # sup of the third derivative
 
 
 class _RandomAffine(FeatureMap):
@@ -48,12 +50,15 @@ class _RandomAffine(FeatureMap):
     @abc.abstractmethod
     def _preactivation(self, actions: Array) -> Array: ...
 
-    def remainder(self, half_widths: Array) -> Array:
-        # The most that each pre-activation can change, and Taylor's remainder; at a kink, slope against slope.
+    def remainder(self, centres: Array, half_widths: Array) -> Array:
+        # The most that each pre-activation can change; then Taylor's remainder, with the curvature that g can have
+        # that near the centre. At a kink, slope against slope.
         change = self._stretch * (half_widths @ np.abs(self.weights).T)
-        curved = math.isfinite(self._g.most_curved)
-        per_feature = 0.5 * self._g.most_curved * change**2 if curved else self._g.steepest * change
-        return np.asarray(self._factor * np.linalg.norm(per_feature, axis=1))
+        g = self._g
+        if g.curvature is None:
+            return np.asarray(self._factor * g.steepest * change)
+        curvature = np.minimum(np.abs(g.curvature(self._preactivation(centres))) + g.jerk * change, g.most_curved)
+        return np.asarray(0.5 * self._factor * curvature * change**2)
 
     def _evaluate(self, actions: Array) -> Array:
         return self._factor * self._g.function(self._preactivation(actions))
@@ -86,7 +91,7 @@ class RandomFourier(_RandomAffine):
     per input.
     """
 
-    _cosine: ClassVar[_Activation] = _Activation(np.cos, lambda h: -np.sin(h), 1.0, 1.0)
+    _cosine: ClassVar[_Activation] = _Activation(np.cos, lambda h: -np.sin(h), np.cos, 1.0, 1.0, 1.0)
 
     def __init__(
         self,
@@ -132,14 +137,25 @@ class RandomLayer(_RandomAffine):
 
     _stretch = 2.0
     _activations: ClassVar[dict[str, _Activation]] = {
-        "tanh": _Activation(np.tanh, lambda h: 1.0 - np.tanh(h) ** 2, 1.0, 4.0 / math.sqrt(27.0)),
-        "relu": _Activation(lambda h: np.maximum(h, 0.0), lambda h: (h > 0.0).astype(np.float64), 1.0, math.inf),
+        "tanh": _Activation(
+            np.tanh,
+            lambda h: 1.0 - np.tanh(h) ** 2,
+            lambda h: 2.0 * np.tanh(h) * (1.0 - np.tanh(h) ** 2),
+            steepest=1.0,
+            most_curved=4.0 / math.sqrt(27.0),
+            jerk=2.0,
+        ),
+        "relu": _Activation(
+            lambda h: np.maximum(h, 0.0), lambda h: (h > 0.0).astype(np.float64), None, 1.0, math.inf, math.inf
+        ),
         # Written with tanh, which neither overflows nor loses digits for large |h|.
         "sigmoid": _Activation(
             lambda h: 0.5 * (1.0 + np.tanh(0.5 * h)),
             lambda h: 0.25 * (1.0 - np.tanh(0.5 * h) ** 2),
-            0.25,
-            1.0 / math.sqrt(108.0),
+            lambda h: 0.25 * np.tanh(0.5 * h) * (1.0 - np.tanh(0.5 * h) ** 2),
+            steepest=0.25,
+            most_curved=1.0 / math.sqrt(108.0),
+            jerk=0.125,
         ),
     }
 

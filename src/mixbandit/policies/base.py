@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixbandit._statefile import write_state
-from mixbandit._validation import Array, as_generator, as_number, check_finite, positive, positive_int, stored_generator
+from mixbandit._validation import Array, as_generator, positive_int, stored_generator
 from mixbandit.acquisition import ArmsField, BoxField, Field, Found, Optimism
 from mixbandit.actions import Arms, Box, Region, as_context, as_region, region_from_state_dict
 from mixbandit.certify import Certificate, certificate
@@ -247,30 +247,12 @@ class Policy(abc.ABC):
         of play, later ones waiting for earlier ones, which is valid whatever decides when they arrive. On an error
         nothing changes.
         """
-        many = isinstance(choice, Sequence)
-        choices = list(choice) if isinstance(choice, Sequence) else [choice]
-        rewards = list(np.ravel(np.asarray(reward, dtype=object))) if many else [reward]
-        if len(rewards) != len(choices):
-            raise InvalidInput(f"{len(choices)} choices came with {len(rewards)} rewards")
-        entries = [self._ledger.find(one) for one in choices]
-        if len({entry.choice.id for entry in entries}) != len(entries):
-            raise InvalidInput("a choice occurs twice in one call")
-        values = np.array([as_number(value, "reward") for value in rewards])
-        check_finite(values, "reward")
-        levels = self._levels(sigma, len(entries))
+        entries, values, levels = self._ledger.told(choice, reward, sigma)
         if self.strict:
             self._hold(entries, values, levels)
         else:
             self._take_in(entries, values, levels)
         return self
-
-    def _levels(self, sigma: float | ArrayLike | None, n: int) -> list[float | None]:
-        if sigma is None:
-            return [None] * n
-        given = np.ravel(np.asarray(sigma, dtype=object))
-        if len(given) not in (1, n):
-            raise InvalidInput(f"sigma must be one number or {n}, got {len(given)}")
-        return [positive(level, "sigma") for level in np.broadcast_to(given, (n,))]
 
     def _hold(self, entries: list[Open], values: Array, levels: list[float | None]) -> None:
         for entry, value, level in zip(entries, values, levels, strict=True):
@@ -403,6 +385,15 @@ class Policy(abc.ABC):
             **self._parameters(),
         }
 
+    def difference(self, other: Policy) -> str | None:
+        """The first setting in which two policies differ, in words; None if only what they have seen does."""
+        for name in ("strict", "keep_history", "actions"):
+            if getattr(self, name) != getattr(other, name):
+                return f"{name}: {getattr(self, name)!r} and {getattr(other, name)!r}"
+        if self._parameters() != other._parameters():
+            return f"{self._parameters()} and {other._parameters()}"
+        return self.sequence._difference(other.sequence)
+
     def _parameters(self) -> dict[str, Any]:
         """The settings of a child beyond those of every policy."""
         return {}
@@ -435,6 +426,7 @@ class Policy(abc.ABC):
     def _from_parameters(
         cls, sequence: ConfidenceSequence, actions: Region | None, state: Mapping[str, Any], **options: Any
     ) -> Self:
+        """A policy with stored settings, before it recalls what it has seen."""
         return cls(sequence, actions, **options)
 
     def _recall(self, state: Mapping[str, Any]) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from mixbandit._validation import Array
+from mixbandit._validation import Array, as_number, check_finite, positive
 from mixbandit.errors import DamagedState, InvalidInput
 
 
@@ -105,6 +106,30 @@ class Ledger:
         if isinstance(choice, Choice) and not np.array_equal(choice.action, entry.choice.action):
             raise InvalidInput(f"choice {number} was made by another bandit: its action is {choice.action}")
         return entry
+
+    def told(
+        self,
+        choice: Choice | int | Sequence[Choice | int],
+        reward: float | ArrayLike,
+        sigma: float | ArrayLike | None,
+    ) -> tuple[list[Open], Array, list[float | None]]:
+        """What a call of `tell` says, checked: entries, rewards, and noise levels where they were given."""
+        many = isinstance(choice, Sequence)
+        choices = list(choice) if isinstance(choice, Sequence) else [choice]
+        rewards = np.ravel(np.asarray(reward, dtype=object)) if many else [reward]
+        if len(rewards) != len(choices):
+            raise InvalidInput(f"{len(choices)} choices came with {len(rewards)} rewards")
+        entries = [self.find(one) for one in choices]
+        if len({entry.choice.id for entry in entries}) != len(entries):
+            raise InvalidInput("a choice occurs twice in one call")
+        values = np.array([as_number(value, "reward") for value in rewards])
+        check_finite(values, "reward")
+        if sigma is None:
+            return entries, values, [None] * len(entries)
+        levels = np.ravel(np.asarray(sigma, dtype=object))
+        if len(levels) not in (1, len(entries)):
+            raise InvalidInput(f"sigma must be one number or {len(entries)}, got {len(levels)}")
+        return entries, values, [positive(level, "sigma") for level in np.broadcast_to(levels, (len(entries),))]
 
     def remove(self, entries: list[Open]) -> None:
         for entry in entries:

@@ -1,0 +1,279 @@
+"""Let a policy meet an environment: choose, play, learn, and keep records."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from mixbandit._statefile import read_state, write_state
+from mixbandit._validation import as_number, finite, nonnegative, positive_int
+from mixbandit.certify import Certificate
+from mixbandit.environments import Environment
+from mixbandit.errors import DamagedState, InvalidInput, RunInterrupted
+from mixbandit.policies import Choice, Policy
+from mixbandit.records import Record, Records
+
+logger = logging.getLogger(__name__)
+
+# A run shorter than this shows no progress of its own accord.
+_SECONDS_WITHOUT_PROGRESS = 2.0
+
+Delay = int | Callable[[int, float], int | None]
+"""Rounds until a reward is told: a number, or a function of the round and the reward; None for never."""
+
+
+@dataclass(frozen=True)
+class StopWhen:
+    """Stop as soon as a proven certificate says that the best action is known to within `gap`."""
+
+    gap: float
+    every: int = 10
+
+    def met_by(self, policy: Policy) -> Certificate | None:
+        """The certificate that allows to stop, if there is one. A search that proves nothing never does."""
+        found = policy.certificate()
+        return found if found.proven and found.gap <= self.gap else None
+
+
+def stop_when(*, gap: float, every: int = 10) -> StopWhen:
+    """For `run(…, stop_when=…)`: look every so many rounds whether the gap is proven to be at most this."""
+    return StopWhen(nonnegative(gap, "gap"), positive_int(every, "every"))
+
+
+def run(
+    policy: Policy,
+    environment: Environment,
+    rounds: int,
+    *,
+    records: Records | None = None,
+    batch: int = 1,
+    delay: Delay = 0,
+    stop_when: StopWhen | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_seconds: float = 30.0,
+    progress: bool | Callable[[int, int], None] | None = None,
+) -> Records:
+    """Play until there are `rounds` records, and return them.
+
+    `records`: go on from these, adding to them; they hold every finished round whatever happens. `checkpoint`: a
+    file that is written now and then and at the end; if it exists, the run goes on from it, policy and all, to the
+    same records as if it had never stopped. `batch` choices are made at once. `delay` holds rewards back.
+    `stop_when`, made by `mixbandit.stop_when(gap=…)`, ends the run early; `Records.stopped` says so.
+
+    `progress`: a function of rounds done and to do, True or False for a bar on the terminal; by default a bar
+    appears when a run takes longer than two seconds on a terminal. Ctrl-C finishes no round by halves: it raises
+    RunInterrupted, a KeyboardInterrupt with the `records` so far, and the policy is fit to go on.
+    """
+    if not isinstance(policy, Policy):
+        raise InvalidInput(f"policy must be one of mixbandit's, got {policy!r}")
+    if not isinstance(environment, Environment):
+        raise InvalidInput(
+            f"environment must be an Environment, got {environment!r}; wrap a function as FunctionEnvironment(f)"
+        )
+    going = _Run(policy, environment, positive_int(rounds, "rounds"), Records() if records is None else records)
+    going.batch = positive_int(batch, "batch")
+    going.delay = delay if callable(delay) else positive_int(delay + 1, "delay + 1") - 1
+    going.stop_when = stop_when
+    if stop_when is not None and not isinstance(stop_when, StopWhen):
+        raise InvalidInput(f"stop_when must come from mixbandit.stop_when(gap=…), got {stop_when!r}")
+    file = None if checkpoint is None else Path(checkpoint)
+    if file is not None and file.exists():
+        going.resume(read_state(file))
+    with _shown(progress, going.rounds) as show:
+        going.play(show, file, nonnegative(checkpoint_seconds, "checkpoint_seconds"))
+    return going.records
+
+
+class _Run:
+    """A run under way: what is played, and rewards that are on their way."""
+
+    def __init__(self, policy: Policy, environment: Environment, rounds: int, records: Records) -> None:
+        self.policy, self.environment, self.rounds, self.records = policy, environment, rounds, records
+        self.batch, self.delay = 1, 0  # type: int, Delay
+        self.stop_when: StopWhen | None = None
+        self._late: list[tuple[int, int, int]] = []  # round of arrival, id, row of the record
+
+    def play(self, show: Callable[[int], None], file: Path | None, seconds: float) -> None:
+        saved = time.monotonic()
+        show(len(self.records))
+        try:
+            while len(self.records) < self.rounds and self.records.stopped is None:
+                self._step()
+                show(len(self.records))
+                if file is not None and time.monotonic() - saved > seconds:
+                    self._save(file)
+                    saved = time.monotonic()
+        except KeyboardInterrupt as interrupt:
+            where = "" if file is None else f"; the same call goes on from {file}"
+            message = f"interrupted after {len(self.records)} of {self.rounds} rounds{where}"
+            raise RunInterrupted(message, self.records) from interrupt
+        finally:
+            if file is not None:
+                self._save(file)
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        if state.get("type") != "Run":
+            raise DamagedState(f"the checkpoint holds a {state.get('type')!r}, not a run")
+        if state.get("environment") != self.environment.fingerprint():
+            raise InvalidInput("the checkpoint is of a run on another environment; give another file")
+        if state["policy"].get("type") != type(self.policy).__name__:
+            raise InvalidInput(f"the checkpoint is of a run of a {state['policy'].get('type')}; give another file")
+        stored = type(self.policy).from_state_dict(state["policy"], self.policy.sequence.features)
+        difference = self.policy.difference(stored)
+        if difference is not None:
+            raise InvalidInput(f"the checkpoint is of a run of another policy ({difference}); give another file")
+        self.policy.__dict__.update(stored.__dict__)
+        self.records.rows[:] = Records.from_state_dict(state["records"]).rows
+        self._late = [(int(a), int(b), int(c)) for a, b, c in state["late"]]
+        logger.info("going on from round %d", len(self.records))
+
+    def _save(self, file: Path) -> None:
+        state = {
+            "type": "Run",
+            "environment": self.environment.fingerprint(),
+            "policy": self.policy.state_dict(),
+            "records": self.records.state_dict(),
+            "late": [list(part) for part in self._late],
+        }
+        with _interrupts_deferred():
+            write_state(file, state)
+
+    def _step(self) -> None:
+        """One decision, of one choice or a batch; an interruption leaves no half of it."""
+        t = len(self.records)
+        n = min(self.batch, self.rounds - t)
+        offer = self.environment.offer(t)
+        choices: list[Choice] = []
+        try:
+            started = time.perf_counter()
+            with _interrupts_deferred():
+                choices = self.policy.ask(offer.arms, context=offer.context, n=n)
+            asked = (time.perf_counter() - started) / n
+            played = [self._play(t + k, t, choice) for k, choice in enumerate(choices)]
+            with _interrupts_deferred():
+                rows = [self._row(t + k, choice, played[k], asked) for k, choice in enumerate(choices)]
+                choices = []  # from here on they count as played
+                self._receive(rows)
+                self._deliver(t + n - 1)
+                self._consider_stopping(t, n)
+        except BaseException:  # an interrupt, or an error of the environment's: what was chosen was never played
+            with _interrupts_deferred():
+                for choice in choices:
+                    self.policy.cancel(choice)
+            raise
+
+    def _play(self, round_: int, t: int, choice: Choice) -> dict[str, Any]:
+        reward = finite(as_number(self.environment.reward(round_, choice), "reward"), "the environment's reward")
+        return {
+            "reward": reward,
+            "expected": self.environment.expected(round_, choice),
+            # A batch is chosen from what its first round offered.
+            "best": self.environment.best(t),
+        }
+
+    def _row(self, round_: int, choice: Choice, outcome: dict[str, Any], asked: float) -> Record:
+        wait = self.delay(round_, outcome["reward"]) if callable(self.delay) else self.delay
+        told = None if wait is None else round_ + positive_int(wait + 1, "delay + 1") - 1
+        return Record.of(round_, choice, **outcome, told=told, ask_seconds=asked, tell_seconds=0.0)
+
+    def _receive(self, rows: list[Record]) -> None:
+        for row in rows:
+            self.records.append(row)
+            if row.told is not None:
+                self._late.append((row.told, row.id, len(self.records) - 1))
+
+    def _deliver(self, now: int) -> None:
+        due = sorted(part for part in self._late if part[0] <= now)
+        self._late = [part for part in self._late if part[0] > now]
+        if not due:
+            return
+        started = time.perf_counter()
+        self.policy.tell([number for _, number, _ in due], [self.records[row].reward for _, _, row in due])
+        spent = (time.perf_counter() - started) / len(due)
+        for _, _, row in due:
+            object.__setattr__(self.records[row], "tell_seconds", spent)
+
+    def _consider_stopping(self, t: int, n: int) -> None:
+        rule = self.stop_when
+        if rule is None or (t + n) // rule.every == t // rule.every:
+            return
+        found = rule.met_by(self.policy)
+        if found is not None:
+            self.records.stopped = f"gap {found.gap:.4g} ≤ {rule.gap:g} proven ({found.proof})"
+
+
+@contextlib.contextmanager
+def _interrupts_deferred() -> Iterator[None]:
+    """Ctrl-C waits until the block is done, which takes milliseconds; only the main thread can do that."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pending: list[tuple[int, FrameType | None]] = []
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before):  # ignored, or not Python's to handle
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda number, frame: pending.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if pending:
+            before(*pending[0])
+
+
+@contextlib.contextmanager
+def _shown(progress: bool | Callable[[int, int], None] | None, rounds: int) -> Iterator[Callable[[int], None]]:
+    """A function that shows how many rounds are done."""
+    if callable(progress):
+        yield lambda done: progress(done, rounds)
+        return
+    if progress is False or (progress is None and not sys.stderr.isatty()):
+        yield lambda done: None
+        return
+    bar = _Bar(rounds, at_once=progress is True)
+    try:
+        yield bar.show
+    finally:
+        bar.close()
+
+
+class _Bar:
+    """rich's progress bar on the error stream, if rich is there, once it is worth showing."""
+
+    def __init__(self, rounds: int, *, at_once: bool) -> None:
+        self._rounds, self._started = rounds, time.monotonic() - (_SECONDS_WITHOUT_PROGRESS if at_once else 0.0)
+        self._bar: Any = None
+        self._task: Any = None
+        self._missing = False
+
+    def show(self, done: int) -> None:
+        if self._bar is None and not self._missing and time.monotonic() - self._started >= _SECONDS_WITHOUT_PROGRESS:
+            self._open()
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def _open(self) -> None:
+        try:
+            from rich.console import Console
+            from rich.progress import Progress
+        except ImportError:
+            self._missing = True
+            return
+        self._bar = Progress(console=Console(stderr=True), transient=True)
+        self._task = self._bar.add_task("rounds", total=self._rounds)
+        self._bar.start()
