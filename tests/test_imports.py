@@ -61,7 +61,7 @@ INSIDE = {
         "conic",
     ],
     "policies": ["choice", "history", "acting", "base", "ucb", "ids", "thompson", "uniform", "named"],
-    "experiments": ["store", "fig1", "coverage", "grid_scale"],
+    "experiments": ["store", "parallel", "fig1", "coverage", "grid_scale", "regret"],
 }
 
 

@@ -22,12 +22,13 @@ from numpy.typing import NDArray
 from mixbandit._validation import LARGEST_MULTIPLIER, SMALLEST_MULTIPLIER, Array
 from mixbandit.actions import Box
 from mixbandit.confidence import ConfidenceSequence
+from mixbandit.confidence.base import FixedMultiplier
 from mixbandit.features import FeatureMap
 
 # Scores that differ by less than this, relative to their size, are ties: rounding must not decide.
 TIE_TOLERANCE = 1e-9
-# Exact evaluations start with this many arms and double.
-_FIRST_CHUNK = 8
+# Fewer arms than this are evaluated at once; among more, exact evaluations start with a few and double.
+_LAZY_FROM, _FIRST_CHUNK = 64, 8
 # Per free coordinate of a box: points to look at, and starts to climb from beside a fixed number.
 _SCREENED, _STARTS_FIXED, _STARTS = 64, 8, 2
 _KEPT_OPTIMA = 5
@@ -90,8 +91,8 @@ class Optimism(Score):
         return value, self._on_upper * upper.theta + self._on_lower * lower.theta
 
     def ceilings(self, phi: Array, guess: float | None = None) -> Array | None:
-        if self._alpha is not None or self._on_lower:
-            return None
+        if self._alpha is not None or self._on_lower or isinstance(self._sequence, FixedMultiplier):
+            return None  # nothing is cheaper than the score itself
         at = self._sequence.alpha0 if guess is None else guess
         return self._sequence._maximum(phi, at, with_theta=False).value
 
@@ -199,7 +200,7 @@ class BestArm:
 
 def best_arm(score: Score, phi: Array, rng: np.random.Generator) -> BestArm:
     """An arm with the largest score, among ties one at random."""
-    ceilings = score.ceilings(phi) if len(phi) > _FIRST_CHUNK else None
+    ceilings = score.ceilings(phi) if len(phi) >= _LAZY_FROM else None
     if ceilings is None:
         values = score.values(phi)
         return _pick(values, np.arange(len(phi)), rng)

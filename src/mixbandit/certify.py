@@ -97,7 +97,7 @@ def certificate(
 
 def _over_arms(sequence: ConfidenceSequence, arms: Arms) -> Certificate:
     phi = sequence._features(arms.actions)
-    lower, upper = sequence._bounded(phi, None, -1.0), sequence._bounded(phi, None, 1.0)
+    lower, upper = sequence._both_bounds(phi, None)
     best = int(np.argmax(lower.bounds))
     optimum = float(upper.bounds.max())
     gap = min(largest_difference(sequence, phi, phi[best]), optimum - float(lower.bounds[best]))
@@ -120,7 +120,7 @@ def _over_box(
 ) -> Certificate:
     best = search_box(Pessimism(sequence, None), sequence.features, box, rng, warm=warm).action
     phi = sequence._features(best[None])
-    lower, upper = (sequence._bounded(phi, None, sign) for sign in (-1.0, 1.0))
+    lower, upper = sequence._both_bounds(phi, None)
     at_least = float(lower.bounds[0])
     optimum = bound_optimum(sequence, box, rng, at_least=at_least, proof=proof, warm=warm)
     gap = optimum.upper - at_least

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich import box
@@ -16,7 +19,9 @@ from mixbandit import plots
 from mixbandit.environments import NOISES
 from mixbandit.experiments import coverage as coverage_experiment
 from mixbandit.experiments import fig1
+from mixbandit.experiments import regret as regret_experiment
 from mixbandit.experiments.coverage import DESIGNS, SEQUENCES, Coverage, CoverageSettings
+from mixbandit.experiments.regret import ALGORITHMS, Regret, RegretSettings
 
 app = typer.Typer(
     help="Sequential decisions with guarantees: error bars that hold at all times at once.",
@@ -89,31 +94,7 @@ def coverage(
         for n in _expand(noise, NOISES)
         for d in _expand(design, DESIGNS)
     ]
-    results: list[Coverage] = []
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=console,
-    ) as bar:
-        total = bar.add_task("all runs", total=len(cells) * runs)
-        try:
-            for cell in cells:
-                before = len(results) * runs
-                bar.update(total, description=cell.label)
-                result = coverage_experiment.measure(
-                    cell,
-                    runs,
-                    folder=out,
-                    jobs=jobs,
-                    progress=lambda done, before=before: bar.update(total, completed=before + done),  # type: ignore[misc]
-                )
-                results.append(result)
-        except KeyboardInterrupt:
-            bar.stop()
-            console.print(f"Stopped. The same command goes on from what is in {out}.", highlight=False)
-            raise typer.Exit(130) from None
+    results: list[Coverage] = _measured(coverage_experiment.measure, cells, [c.label for c in cells], runs, out, jobs)
     console.print(_coverage_table(results))
     path = out / "coverage.png"
     plots.save(coverage_experiment.draw(results), path)
@@ -121,6 +102,104 @@ def coverage(
     console.print(f"Picture: {path}; numbers: {out / 'summary.csv'}", highlight=False)
     if any(not r.holds for r in results if r.guarantee == "anytime"):
         raise typer.Exit(1)
+
+
+@app.command()
+def regret(
+    algorithm: Annotated[list[str], typer.Option(help=f"One or more of {', '.join(ALGORITHMS)}; or all.")] = [
+        "CMM-UCB",
+        "AMM-UCB",
+        "OFUL",
+    ],
+    dim: Annotated[int, typer.Option("--dim", "-d", min=1, help="Number of random Fourier features.")] = 20,
+    dim_in: Annotated[int, typer.Option(min=1, help="Dimension of the box.")] = 2,
+    rounds: Annotated[int, typer.Option("--rounds", "-T", min=1, help="Length T of a run.")] = 500,
+    delta: Annotated[float, typer.Option(help="Promised rate of wrong statements.")] = 0.01,
+    sigma: Annotated[float, typer.Option(help="Noise level.")] = 0.1,
+    reps: Annotated[int, typer.Option("--reps", "-n", min=1, help="Problems, the same for every algorithm.")] = 20,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes.")] = 1,
+    out: Annotated[Path, typer.Option(help="Folder for results and picture; a stopped run goes on there.")] = Path(
+        "out/regret"
+    ),
+) -> None:
+    """Compare bandit algorithms on synthetic problems, and count broken promises.
+
+    Exits with 1 if regret bounds or certificates are wrong in more runs than δ can explain.
+    """
+    cells = [
+        RegretSettings(name, dim_in=dim_in, dim=dim, rounds=rounds, sigma=sigma, delta=delta, seed=seed)
+        for name in _expand(algorithm, tuple(ALGORITHMS))
+    ]
+    results: list[Regret] = _measured(regret_experiment.measure, cells, [c.algorithm for c in cells], reps, out, jobs)
+    console.print(_regret_table(results))
+    for before, after in itertools.pairwise(results):
+        console.print(_compared(before, after), highlight=False)
+    path = out / "regret.png"
+    plots.save(regret_experiment.draw(results), path)
+    regret_experiment.write_summary(out / "summary.csv", results)
+    console.print(f"Picture: {path}; numbers: {out / 'summary.csv'}", highlight=False)
+    if not all(r.promises_kept for r in results):
+        raise typer.Exit(1)
+
+
+def _measured(
+    measure: Callable[..., Any], cells: Sequence[Any], labels: Sequence[str], runs: int, out: Path, jobs: int
+) -> list[Any]:
+    """Measure all cells with a bar; Ctrl-C says how to go on."""
+    results: list[Any] = []
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console) as bar:
+        total = bar.add_task("all runs", total=len(cells) * runs)
+
+        def show(done: int) -> None:
+            bar.update(total, completed=len(results) * runs + done)
+
+        try:
+            for cell, label in zip(cells, labels, strict=True):
+                bar.update(total, description=label)
+                results.append(measure(cell, runs, folder=out, jobs=jobs, progress=show))
+        except KeyboardInterrupt:
+            bar.stop()
+            console.print(f"Stopped. The same command goes on from what is in {out}.", highlight=False)
+            raise typer.Exit(130) from None
+    return results
+
+
+def _regret_table(results: list[Regret]) -> Table:
+    settings, n = results[0].settings, len(results[0].final)
+    title = f"{n} problems of {settings.rounds} rounds: means; runs with a wrong statement, at δ = {settings.delta:g}"
+    table = Table(title=title, box=box.SIMPLE, padding=(0, 1, 0, 0))
+    names = ("algorithm", "regret", "bounds:\nhindsight", "\nwidths", "closed\nform", "gap", "wrong:\nregret",
+             "certi-\nficate", "refuted", "ms per\nround")  # fmt: skip
+    for name in names:
+        table.add_column(name, justify="left" if name == "algorithm" else "right", no_wrap=True)
+    for r in results:
+        spread = f" ± {r.final.std(ddof=1) / math.sqrt(n):.1f}" if n > 1 else ""
+        wrong = [
+            f"{int(misses.sum())}/{n}" + ("" if r.holds(misses) else " BROKEN")
+            for misses in (r.regret_missed, r.certificate_missed, r.refuted)
+        ]
+        table.add_row(
+            r.settings.algorithm,
+            f"{r.final.mean():.1f}{spread}",
+            *(f"{values.mean():.0f}" for values in (r.hindsight, r.widths, r.analytic)),
+            f"{r.gap.mean():.3f}",
+            *wrong,
+            f"{r.milliseconds.mean():.1f}",
+        )
+    return table
+
+
+def _compared(one: Regret, other: Regret) -> str:
+    """Two algorithms on the same problems: the mean difference, with its standard error."""
+    difference = other.final - one.final
+    names = f"{other.settings.algorithm} − {one.settings.algorithm}"
+    share = f"{one.settings.algorithm} lost less in {int((difference > 0).sum())} of {len(difference)} problems"
+    if len(difference) < 2:
+        return f"{names}: {difference.mean():.2f}; {share}."
+    error = difference.std(ddof=1) / math.sqrt(len(difference))
+    return f"{names}: {difference.mean():.2f} ± {error:.2f} on average; {share}."
 
 
 def _expand(given: list[str], known: tuple[str, ...]) -> list[str]:

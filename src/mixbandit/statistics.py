@@ -14,6 +14,7 @@ squares. Forming ΦᵀΦ, Φᵀr and rᵀr instead loses digits that the bounds 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +32,8 @@ _BUFFER_ROWS = 32
 _CHUNK_ROWS = 4096
 # Singular values whose squares would vanish.
 _NOTHING = 1e-50
+# Ridge regression from the triangular factor alone is used up to this ratio of its largest entry to √α.
+_WELL_CONDITIONED = 1e5
 # Panel width of LAPACK's triangular-pentagonal QR; 8 was fastest for d = 20 and d = 100.
 _PANEL = 8
 
@@ -64,6 +67,17 @@ class Spectrum:
         """The rounding error of a residual at parameters of norm `reach`."""
         top = float(self.singular[0]) if self.rank else 0.0
         return 4.0 * len(self.basis) * _EPS * (top * reach + float(np.linalg.norm(self.z)))
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """Ridge regression at one α: all that a closed-form bound needs."""
+
+    alpha: float
+    inverse: Array  # R⁻¹, upper triangular, of the R with RᵀR = V = ΦᵀΦ + αI, (d, d)
+    theta: Array  # θ̂_α, (d,)
+    log_det: float  # ln det(ΦᵀΦ/α + I)
+    is_accurate: bool  # whether rounding, which is relative to R's largest entry, leaves ten digits of √α
 
 
 class Statistics:
@@ -117,6 +131,29 @@ class Statistics:
         rank = numerical_rank(singular, self.dim)
         outside = float(unexplained @ unexplained)
         return Spectrum(singular[:rank], right[:rank].T, z[:rank], outside, singular[rank:], z[rank:])
+
+    def ridge(self, alpha: float) -> Ridge:
+        """Ridge regression at α, by QR of the factor stacked on √αI."""
+        from scipy.linalg import lapack
+
+        d = self.dim
+        penalty = np.zeros((d, d + 1), order="F")
+        np.fill_diagonal(penalty, math.sqrt(alpha))
+        # The d: the penalty is upper trapezoidal, and stays so while it is folded in.
+        folded, _, _, info = lapack.dtpqrt(d, min(_PANEL, d + 1), self.factor(), penalty)
+        if info != 0:
+            raise RuntimeError(f"LAPACK's dtpqrt refused argument {-info}")
+        root = folded[:d, :d]
+        inverse, info = lapack.dtrtri(root)
+        if info != 0:
+            raise RuntimeError(f"LAPACK's dtrtri returned {info}")
+        return Ridge(
+            alpha=alpha,
+            inverse=np.asarray(inverse),
+            theta=np.asarray(inverse @ folded[:d, d]),
+            log_det=float(2.0 * np.log(np.abs(np.diagonal(root)) / math.sqrt(alpha)).sum()),
+            is_accurate=float(np.abs(root).max()) <= _WELL_CONDITIONED * math.sqrt(alpha),
+        )
 
     def merged(self, other: Statistics) -> Statistics:
         """The statistics of both data sets together, by QR of the stacked factors."""

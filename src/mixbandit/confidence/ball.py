@@ -119,12 +119,12 @@ class BallSequence(ConfidenceSequence):
 
     def _open_ball(self) -> ResidualBall:
         """The set as bounds are made from it: with an inside, or an error, or a warning every time."""
-        ball = self._ball()
         self._report_empty()
         if self._open_ball_cache is None:
-            if ball.feasibility.is_empty:
+            ball = self._ball()
+            if self.is_empty:
                 ball = ball.opened(margin=self._delta_term(self.sigma))
-            elif ball.feasibility.is_touching:
+            elif ball.feasibility.is_touching or ball.feasibility.is_empty:
                 logger.info("the confidence set is a single point up to rounding (t = %d)", self.t)
                 ball = ball.opened()
             self._open_ball_cache = ball

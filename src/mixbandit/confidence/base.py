@@ -29,7 +29,7 @@ from mixbandit.confidence.dual import CASES
 from mixbandit.confidence.support import Maximum
 from mixbandit.errors import DamagedState, InvalidInput, MixbanditError, NotMergeable
 from mixbandit.features import FeatureMap, FromCallable, Identity, as_feature_map, features_from_state_dict
-from mixbandit.statistics import Spectrum, Statistics
+from mixbandit.statistics import Ridge, Spectrum, Statistics
 
 STATE_VERSION = 1
 
@@ -69,6 +69,7 @@ class ConfidenceSequence(abc.ABC):
         self.delta = probability(delta, "delta")
         self._statistics = Statistics(self.features.dim)
         self._spectrum_cache: Spectrum | None = None
+        self._ridge_cache: Ridge | None = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(dim={self.features.dim}, sigma={self.sigma:g}, delta={self.delta:g}, t={self.t})"
@@ -221,13 +222,18 @@ class ConfidenceSequence(abc.ABC):
 
     def _forget(self) -> None:
         """Drop what was derived from older data."""
-        self._spectrum_cache = None
+        self._spectrum_cache = self._ridge_cache = None
 
     def _interval(self, actions: ArrayLike) -> tuple[Array, Array, bool]:
         """Lower and upper bounds, and whether they carry the guarantee."""
-        phi = self._features(actions)
-        upper, lower = self._bounded(phi, None, 1.0), self._bounded(phi, None, -1.0)
+        lower, upper = self._both_bounds(self._features(actions), None)
         return lower.bounds, upper.bounds, lower.trusted and upper.trusted
+
+    def _both_bounds(self, phi: Array, alpha: float | None) -> tuple[Reported, Reported]:
+        """Lower and upper bounds of feature rows, in one call of the solver."""
+        n = len(phi)
+        value = self._maximum(np.concatenate((-phi, phi)), self._checked_alpha(alpha), with_theta=False).value
+        return self._reported(value[:n], -1.0), self._reported(value[n:], 1.0)
 
     def _bounded(self, phi: Array, alpha: float | None, sign: float) -> Reported:
         """Upper bounds for sign 1, lower bounds for sign −1."""
@@ -246,6 +252,12 @@ class ConfidenceSequence(abc.ABC):
         if self._spectrum_cache is None:
             self._spectrum_cache = self._statistics.spectrum()
         return self._spectrum_cache
+
+    def _ridge(self, alpha: float) -> Ridge:
+        """The ridge regression at α, which needs no singular value decomposition."""
+        if self._ridge_cache is None or self._ridge_cache.alpha != alpha:
+            self._ridge_cache = self._statistics.ridge(alpha)
+        return self._ridge_cache
 
     def _check_mergeable(self, other: Self) -> None:
         if type(other) is not type(self):

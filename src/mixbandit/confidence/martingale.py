@@ -7,13 +7,14 @@ import math
 from collections.abc import Mapping
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from mixbandit._validation import Array, multiplier, nonnegative
 from mixbandit.confidence.audit import Audit
 from mixbandit.confidence.ball import BallSequence
 from mixbandit.confidence.base import Reported
-from mixbandit.confidence.support import Maximum, ResidualBall, ellipsoid_maximum, ridge_ball, split
+from mixbandit.confidence.support import Maximum, ResidualBall, ellipsoid_maximum, ridge_ball, ridge_maximum, split
 from mixbandit.errors import InvalidInput, NotMergeable
 from mixbandit.features import FeatureMap
 from mixbandit.forecasters import (
@@ -28,6 +29,7 @@ from mixbandit.forecasters import (
     mixture_from_state_dict,
     not_storable,
 )
+from mixbandit.statistics import Ridge
 
 
 class MartingaleMixture(BallSequence):
@@ -142,7 +144,30 @@ class MartingaleMixture(BallSequence):
             excess += deviation * (2.0 * self._radius(cost) + deviation)
         return ResidualBall(spectrum, excess, norm_bound)
 
+    @property
+    def is_empty(self) -> bool:
+        ridge = self._own_ridge()
+        # With N(0, cΦΦᵀ) the ridge estimate at α₀ satisfies the residual constraint, whatever the rewards are.
+        if ridge is not None and np.linalg.norm(ridge.theta) <= self.norm_bound:
+            return False
+        return super().is_empty
+
+    def _own_ridge(self) -> Ridge | None:
+        """Ridge regression at the mixture's own α₀, where the set and its closed form can be read off it."""
+        if not isinstance(self.mixture, Scaled) or self.misspecification:
+            return None
+        ridge = self._ridge(self.alpha0)
+        return ridge if ridge.is_accurate else None
+
     def _maximum(self, phi: Array, alpha: float | None, *, with_theta: bool) -> Maximum:
+        if alpha is not None and alpha == self.alpha0:
+            ridge = self._own_ridge()
+            if ridge is not None and not self.is_empty:
+                # Both quadratic terms of ρ(α₀) cancel (the paper's label eqn:special_radius).
+                rho = self.sigma**2 * ridge.log_det + self._delta_term(self.sigma) + alpha * self.norm_bound**2
+                quick = ridge_maximum(ridge, phi, rho, with_theta=with_theta)
+                if quick is not None:
+                    return quick
         if not self._uses_ridge_form:
             return super()._maximum(phi, alpha, with_theta=with_theta)
         ridge_alpha = self._ridge_alpha(self._cost)

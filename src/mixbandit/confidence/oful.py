@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from mixbandit._validation import Array, positive
 from mixbandit.confidence.base import FixedMultiplier
-from mixbandit.confidence.support import Maximum, ellipsoid_contains, ellipsoid_maximum, split
+from mixbandit.confidence.support import Maximum, ellipsoid_contains, ellipsoid_maximum, ridge_maximum, split
 from mixbandit.features import FeatureMap
 from mixbandit.forecasters import log_det
 
@@ -43,17 +43,21 @@ class OFULSequence(FixedMultiplier):
     @property
     def ellipsoid_radius(self) -> float:
         """The bound on ‖θ* − θ̂_α‖_V."""
-        root_alpha = math.sqrt(self.alpha)
-        information = log_det(self._spectrum().singular, root_alpha) - 2.0 * math.log(self.delta)
-        return self.sigma * math.sqrt(information) + root_alpha * self.norm_bound
+        ridge, root_alpha = self._ridge(self.alpha), math.sqrt(self.alpha)
+        volume = ridge.log_det if ridge.is_accurate else log_det(self._spectrum().singular, root_alpha)
+        return self.sigma * math.sqrt(volume - 2.0 * math.log(self.delta)) + root_alpha * self.norm_bound
 
     def contains(self, theta: ArrayLike, *, rtol: float = 1e-9) -> bool:
         return ellipsoid_contains(self._spectrum(), self._theta(theta), self.alpha, self.ellipsoid_radius, rtol)
 
     def _maximum(self, phi: Array, alpha: float | None, *, with_theta: bool) -> Maximum:
+        radius2 = self.ellipsoid_radius**2
+        quick = ridge_maximum(self._ridge(self.alpha), phi, radius2, with_theta=with_theta)
+        if quick is not None:
+            return quick
         spectrum = self._spectrum()
         directions = split(phi, spectrum, with_outside=with_theta)
-        return ellipsoid_maximum(spectrum, directions, self.alpha, self.ellipsoid_radius**2, with_theta=with_theta)
+        return ellipsoid_maximum(spectrum, directions, self.alpha, radius2, with_theta=with_theta)
 
     def _parameters(self) -> dict[str, Any]:
         return {"norm_bound": self.norm_bound, "alpha": self.alpha}

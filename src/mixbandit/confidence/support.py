@@ -24,7 +24,7 @@ import numpy as np
 from mixbandit._validation import Array
 from mixbandit.confidence import dual
 from mixbandit.confidence.dual import IntArray
-from mixbandit.statistics import Spectrum
+from mixbandit.statistics import Ridge, Spectrum
 
 _EPS = float(np.finfo(np.float64).eps)
 # ρ(α_f) must be below minus this much of its terms before the set is called empty.
@@ -246,6 +246,21 @@ def ellipsoid_maximum(
             theta += (kappa / alpha)[:, None] * d.outside
     n = len(d.size)
     return Maximum(value, np.full(n, alpha), np.full(n, dual.CLOSED_FORM), theta)
+
+
+def ridge_maximum(ridge: Ridge, phi: Array, radius2: float, *, with_theta: bool = False) -> Maximum | None:
+    """`ellipsoid_maximum` without a singular value decomposition; None where that would cost digits."""
+    size = np.sqrt(np.einsum("nd,nd->n", phi, phi))
+    if not ridge.is_accurate or not ((size > _SAFE_SIZE) & (size < 1.0 / _SAFE_SIZE)).all():
+        return None
+    half = phi @ ridge.inverse
+    root_w = np.sqrt(np.einsum("nd,nd->n", half, half))
+    radius = math.sqrt(radius2)
+    theta = None
+    if with_theta:
+        theta = ridge.theta + (radius / root_w)[:, None] * (half @ ridge.inverse.T)
+    n = len(phi)
+    return Maximum(phi @ ridge.theta + radius * root_w, np.full(n, ridge.alpha), np.full(n, dual.CLOSED_FORM), theta)
 
 
 def ellipsoid_contains(spectrum: Spectrum, theta: Array, alpha: float, radius: float, rtol: float) -> bool:

@@ -185,7 +185,7 @@ class Policy(abc.ABC):
         self, number: int, row: Array, index: int | None, region: Region, context: Array | None, optimum: float | None
     ) -> Open:
         phi = self.sequence._features(row[None])
-        lower, upper = (self.sequence._bounded(phi, self._reporting_alpha, sign) for sign in (-1.0, 1.0))
+        lower, upper = self.sequence._both_bounds(phi, self._reporting_alpha)
         low, high = float(lower.bounds[0]), float(upper.bounds[0])
         width = analytic = None
         if optimum is not None:
@@ -195,7 +195,7 @@ class Policy(abc.ABC):
             if alpha == self._reporting_alpha:
                 analytic = width
             else:
-                closed_low, closed_high = (self.sequence._bounded(phi, alpha, sign).bounds[0] for sign in (-1.0, 1.0))
+                closed_low, closed_high = (part.bounds[0] for part in self.sequence._both_bounds(phi, alpha))
                 analytic = float(max(closed_high, optimum) - closed_low)
         split = 0 if context is None else len(context)
         label = region.labels[index] if isinstance(region, Arms) and region.labels and index is not None else None
