@@ -51,6 +51,7 @@ INSIDE = {
         "_compiled",
         "support",
         "audit",
+        "noise",
         "base",
         "ball",
         "martingale",
@@ -61,7 +62,7 @@ INSIDE = {
         "conic",
     ],
     "policies": ["choice", "history", "acting", "base", "ucb", "ids", "thompson", "uniform", "named"],
-    "experiments": ["store", "parallel", "fig1", "coverage", "grid_scale", "regret"],
+    "experiments": ["store", "parallel", "fig1", "coverage", "grid_scale", "regret", "delays"],
 }
 
 

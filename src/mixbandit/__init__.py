@@ -23,7 +23,6 @@ from mixbandit.errors import (
     MixbanditError,
     NotMergeable,
     NotStorable,
-    RunInterrupted,
 )
 from mixbandit.features import Disjoint, FeatureMap, FromCallable, Identity, Interaction, RandomFourier, RandomLayer
 from mixbandit.forecasters import (
@@ -110,7 +109,6 @@ __all__ = [
     "RandomLayer",
     "Records",
     "RegretBound",
-    "RunInterrupted",
     "RunningIntersection",
     "Scaled",
     "Standard",

@@ -37,7 +37,7 @@ def read_state(path: str | os.PathLike[str]) -> dict[str, Any]:
     content = Path(path).read_bytes()
     line, _, body = content.partition(b"\n")
     words = line.decode("utf-8", errors="replace").split(" ")
-    if len(words) != 3 or words[0] != MAGIC or not words[1].isdecimal():
+    if len(words) != 3 or words[0] != MAGIC or not words[1].isdecimal() or int(words[1]) < 1:
         raise DamagedState(f"{path} is not a file that mixbandit saved")
     if int(words[1]) > FORMAT:
         raise DamagedState(

@@ -18,9 +18,11 @@ import mixbandit
 from mixbandit import plots
 from mixbandit.environments import NOISES
 from mixbandit.experiments import coverage as coverage_experiment
+from mixbandit.experiments import delays as delays_experiment
 from mixbandit.experiments import fig1
 from mixbandit.experiments import regret as regret_experiment
 from mixbandit.experiments.coverage import DESIGNS, SEQUENCES, Coverage, CoverageSettings
+from mixbandit.experiments.delays import FEEDBACKS, Delays, DelaySettings
 from mixbandit.experiments.regret import ALGORITHMS, Regret, RegretSettings
 
 app = typer.Typer(
@@ -140,6 +142,31 @@ def regret(
     regret_experiment.write_summary(out / "summary.csv", results)
     console.print(f"Picture: {path}; numbers: {out / 'summary.csv'}", highlight=False)
     if not all(r.promises_kept for r in results):
+        raise typer.Exit(1)
+
+
+@app.command()
+def delays(
+    runs: Annotated[int, typer.Option("--runs", "-n", min=1, help="Independent runs per row.")] = 200,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes.")] = 1,
+    out: Annotated[Path, typer.Option(help="Folder for results; a stopped run goes on there.")] = Path("out/delays"),
+) -> None:
+    """Measure how often bounds ever miss the truth when rewards come late or never, against their promise δ.
+
+    Exits with 1 if they do so more often than δ can explain where theory promises that they do not.
+    """
+    cells = [DelaySettings(feedback, strict, seed=seed) for feedback in FEEDBACKS for strict in (False, True)]
+    results: list[Delays] = _measured(delays_experiment.measure, cells, [c.label for c in cells], runs, out, jobs)
+    table = Table(title=f"Runs in which the set ever missed the truth, at δ = {cells[0].delta:g}", box=box.SIMPLE)
+    for column in ("rewards arrive, and count", "missed", "promised"):
+        table.add_column(column, justify="left" if "," in column else "right", no_wrap=True)
+    for r in results:
+        promised = f"≤ {r.settings.delta:g}" if r.settings.valid else "nothing"
+        broken = " BROKEN" if r.settings.valid and not r.holds else ""
+        table.add_row(r.settings.label, f"{r.misses}/{runs}{broken}", promised)
+    console.print(table)
+    if any(r.settings.valid and not r.holds for r in results):
         raise typer.Exit(1)
 
 

@@ -2,7 +2,6 @@
 
 import sys
 import warnings
-from typing import Any
 
 
 class MixbanditError(Exception):
@@ -31,14 +30,6 @@ class DamagedState(MixbanditError, ValueError):
 
 class MissingDependency(MixbanditError, ImportError):
     """An optional part needs a package that is not installed."""
-
-
-class RunInterrupted(KeyboardInterrupt):
-    """Ctrl-C during a run; `records` holds the rounds that were finished."""
-
-    def __init__(self, message: str, records: Any) -> None:
-        super().__init__(message)
-        self.records = records
 
 
 class AssumptionsRefutedWarning(UserWarning):

@@ -19,7 +19,7 @@ from mixbandit._statefile import read_state, write_state
 from mixbandit._validation import as_number, finite, nonnegative, positive_int
 from mixbandit.certify import Certificate
 from mixbandit.environments import Environment
-from mixbandit.errors import DamagedState, InvalidInput, RunInterrupted
+from mixbandit.errors import DamagedState, InvalidInput
 from mixbandit.policies import Choice, Policy
 from mixbandit.records import Record, Records
 
@@ -71,8 +71,8 @@ def run(
     `stop_when`, made by `mixbandit.stop_when(gap=…)`, ends the run early; `Records.stopped` says so.
 
     `progress`: a function of rounds done and to do, True or False for a bar on the terminal; by default a bar
-    appears when a run takes longer than two seconds on a terminal. Ctrl-C finishes no round by halves: it raises
-    RunInterrupted, a KeyboardInterrupt with the `records` so far, and the policy is fit to go on.
+    appears when a run takes longer than two seconds on a terminal. Ctrl-C leaves no half of a round: the
+    KeyboardInterrupt that arrives has the `records` so far as an attribute, and the policy is fit to go on.
     """
     if not isinstance(policy, Policy):
         raise InvalidInput(f"policy must be one of mixbandit's, got {policy!r}")
@@ -115,8 +115,10 @@ class _Run:
                     saved = time.monotonic()
         except KeyboardInterrupt as interrupt:
             where = "" if file is None else f"; the same call goes on from {file}"
-            message = f"interrupted after {len(self.records)} of {self.rounds} rounds{where}"
-            raise RunInterrupted(message, self.records) from interrupt
+            interrupt.add_note(f"interrupted after {len(self.records)} of {self.rounds} rounds{where}")
+            # An attribute and not a class of its own: Python ends with the usual status for KeyboardInterrupt only.
+            interrupt.records = self.records  # type: ignore[attr-defined]
+            raise
         finally:
             if file is not None:
                 self._save(file)

@@ -90,6 +90,7 @@ class Statistics:
         self._factor: Array = np.zeros((dim + 1, dim + 1), order="F")
         self._buffer: Array = np.empty((_BUFFER_ROWS, dim + 1))
         self._buffered = 0
+        self._folded: Array | None = None  # the factor with the buffer folded in, until the next update
 
     def update(self, features: Array, rewards: Array, weights: Array | None = None) -> None:
         """Add rows (n, d) with rewards (n,), both checked already, each times its weight (n,)."""
@@ -100,6 +101,7 @@ class Statistics:
         self.count += n
         if self._buffered + n > _BUFFER_ROWS:
             self._factor, self._buffered = self.factor(), 0
+        self._folded = None
         if n > _BUFFER_ROWS:
             for start in range(0, n, _CHUNK_ROWS):
                 part = slice(start, start + _CHUNK_ROWS)
@@ -114,7 +116,13 @@ class Statistics:
         """The upper-triangular factor C of everything seen, (d+1, d+1); rows may be zero while t ≤ d."""
         if not self._buffered:
             return self._factor
-        return _fold(self._factor, self._buffer[: self._buffered])
+        if self._folded is None:
+            self._folded = _fold(self._factor, self._buffer[: self._buffered])
+        return self._folded
+
+    def residual(self) -> float:
+        """The least-squares residual ‖Φθ − r‖², or less where Φ is nearly singular."""
+        return float(self.factor()[-1, -1] ** 2)
 
     def spectrum(self, shift: Array | None = None, root: Array | None = None) -> Spectrum:
         """Decompose ΦL with rewards r − Φθ₀, for θ₀ = `shift` (default 0) and L = `root` (default I)."""

@@ -33,7 +33,7 @@ class Audit:
 
     t: int
     delta: float
-    refuted: bool  # the stated assumptions together are refuted at level δ
+    refuted: bool  # the set is empty: the stated assumptions together are refuted at level δ
     stated_norm_bound: float
     least_norm_bound: float  # smaller ones are refuted at level δ; 0 if none is, inf if all are
     stated_sigma: float
@@ -43,6 +43,7 @@ class Audit:
     condition: float  # ratio of the largest to the least singular value of the features seen
     reward_range: tuple[float, float] | None = None
     misspecification: float = 0.0
+    noise_refuted: bool = False  # rewards scatter around every linear function more than σ allows, at level δ
     levels_given: bool = False  # rewards came with noise levels of their own, which scale with σ
 
     @property
@@ -58,13 +59,18 @@ class Audit:
         """What a practitioner should know, most important first; what is only likely is marked as a hint."""
         level = f"at level {self.delta:g}"
         found = []
+        if self.noise_refuted:
+            found.append(
+                f"REFUTED {level}: rewards scatter around every linear function more than sigma={self.stated_sigma:g} "
+                f"allows. It is too small, or the expected reward is not linear in the features{self._up_to}."
+            )
         if self.refuted:
             found.append(
                 f"REFUTED {level}: no linear function satisfies sigma={self.stated_sigma:g} and "
                 f"norm_bound={self.stated_norm_bound:g} on these {self.t} rewards. One of them is too small, or the "
                 f"expected reward is not linear in the features{self._up_to}."
             )
-        else:
+        elif not self.noise_refuted:
             found.append(f"The {self.t} rewards do not contradict the assumptions {level}.")
         if math.isinf(self.least_norm_bound):
             found.append("No norm bound, however large, would help.")
@@ -128,6 +134,7 @@ def audit(
     residual_spread: float | None,
     ball_at: BallAt,
     reward_range: tuple[float, float] | None = None,
+    noise_refuted: bool = False,
 ) -> Audit:
     """Audit a sequence at its present time."""
     stated = ball_at(sigma, norm_bound)
@@ -145,6 +152,7 @@ def audit(
         unseen_directions=len(spectrum.basis) - spectrum.rank,
         condition=condition,
         reward_range=reward_range,
+        noise_refuted=noise_refuted,
     )
 
 

@@ -15,7 +15,6 @@ from mixbandit._validation import Array, interval, multiplier, one_of, positive
 from mixbandit.confidence.audit import Audit, audit
 from mixbandit.confidence.base import ConfidenceSequence, Reported
 from mixbandit.confidence.support import Maximum, ResidualBall, split
-from mixbandit.errors import AssumptionsRefuted, AssumptionsRefutedWarning, warn_user
 from mixbandit.features import FeatureMap
 
 logger = logging.getLogger(__name__)
@@ -80,6 +79,7 @@ class BallSequence(ConfidenceSequence):
             residual_spread=self._residual_spread(),
             ball_at=self._ball_at,
             reward_range=self.reward_range,
+            noise_refuted=self.noise_refuted,
         )
 
     @abc.abstractmethod
@@ -119,7 +119,8 @@ class BallSequence(ConfidenceSequence):
 
     def _open_ball(self) -> ResidualBall:
         """The set as bounds are made from it: with an inside, or an error, or a warning every time."""
-        self._report_empty()
+        if self.is_empty:
+            self._refuted("the confidence set is empty")
         if self._open_ball_cache is None:
             ball = self._ball()
             if self.is_empty:
@@ -130,10 +131,6 @@ class BallSequence(ConfidenceSequence):
             self._open_ball_cache = ball
         return self._open_ball_cache
 
-    def _report_empty(self) -> None:
-        if self.is_empty:
-            self._refuted("the confidence set is empty")
-
     def _residual_spread(self) -> float | None:
         """Root mean square of the least-squares residuals, in units in which it should be about σ."""
         spare = self.t - self._spectrum().rank
@@ -142,22 +139,8 @@ class BallSequence(ConfidenceSequence):
     def _delta_term(self, sigma: float) -> float:
         return -2.0 * sigma**2 * math.log(self.delta)
 
-    def _refuted(self, what: str) -> None:
-        """Raise, or warn where the user wants to go on."""
-        message = self._refutation(what)
-        if self.on_empty == "raise":
-            raise AssumptionsRefuted(message)
-        warn_user(message, AssumptionsRefutedWarning)
-
-    def _refutation(self, what: str) -> str:
-        return (
-            f"after {self.t} rewards {what}: at level delta={self.delta:g} the data refute {self._stated()} "
-            "or that the expected reward is linear in the features"
-        )
-
     def _stated(self) -> str:
-        """The assumptions, for messages."""
-        stated = f"sigma={self.sigma:g}, norm_bound={self.norm_bound:g}"
+        stated = f"{super()._stated()}, norm_bound={self.norm_bound:g}"
         return stated if self.reward_range is None else f"{stated}, reward_range={self.reward_range}"
 
     def _parameters(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ validation to lower bounds and gradients, follows from that here.
 from __future__ import annotations
 
 import abc
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -25,9 +26,18 @@ from mixbandit._validation import (
     positive,
     probability,
 )
+from mixbandit.confidence import noise
 from mixbandit.confidence.dual import CASES
 from mixbandit.confidence.support import Maximum
-from mixbandit.errors import DamagedState, InvalidInput, MixbanditError, NotMergeable
+from mixbandit.errors import (
+    AssumptionsRefuted,
+    AssumptionsRefutedWarning,
+    DamagedState,
+    InvalidInput,
+    MixbanditError,
+    NotMergeable,
+    warn_user,
+)
 from mixbandit.features import FeatureMap, FromCallable, Identity, as_feature_map, features_from_state_dict
 from mixbandit.statistics import Ridge, Spectrum, Statistics
 
@@ -70,6 +80,7 @@ class ConfidenceSequence(abc.ABC):
         self._statistics = Statistics(self.features.dim)
         self._spectrum_cache: Spectrum | None = None
         self._ridge_cache: Ridge | None = None
+        self._noise_cache: bool | None = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(dim={self.features.dim}, sigma={self.sigma:g}, delta={self.delta:g}, t={self.t})"
@@ -84,8 +95,57 @@ class ConfidenceSequence(abc.ABC):
         """Whether no parameter is left, which refutes the assumptions at level δ; an ellipsoid never is."""
         return False
 
-    def _report_empty(self) -> None:
-        """Raise AssumptionsRefuted or warn, as `on_empty` says, if the set is empty."""
+    @property
+    def is_refuted(self) -> bool:
+        """Whether the data refute the assumptions at level δ: the set is empty, or rewards scatter too much for σ.
+
+        Two tests, each of which gives a false alarm, at any time, with probability at most δ.
+        """
+        return self.is_empty or self.noise_refuted
+
+    @property
+    def noise_refuted(self) -> bool:
+        """Whether rewards scatter around every linear function more than σ allows, by a test at level δ."""
+        if self._noise_cache is None:
+            self._noise_cache = self._tests_noise()
+        return self._noise_cache
+
+    def _tests_noise(self) -> bool:
+        if not noise.may_be_refuted(self._statistics.residual(), self.t, self.sigma, self.delta):
+            return False
+        norm = getattr(self, "norm_bound", None) or 1.0
+        spectrum = self._spectrum()
+        evidence = noise.log_evalue(
+            spectrum, spectrum.residual(norm), self.t, self.sigma, norm**2 / self.features.dim, self._deviation
+        )
+        return evidence >= -math.log(self.delta)
+
+    @property
+    def _deviation(self) -> float:
+        """A bound on ‖Φθ* − f*‖ over the rows seen, f* being the expected rewards."""
+        return 0.0
+
+    def _report_refuted(self) -> None:
+        """Raise AssumptionsRefuted or warn, as `on_empty` says, if the assumptions are refuted."""
+        if self.is_refuted:
+            self._refuted("the confidence set is empty" if self.is_empty else "they scatter more than sigma allows")
+
+    def _refuted(self, what: str) -> None:
+        """Raise, or warn where the user wants to go on."""
+        message = self._refutation(what)
+        if self.on_empty == "raise":
+            raise AssumptionsRefuted(message)
+        warn_user(message, AssumptionsRefutedWarning)
+
+    def _refutation(self, what: str) -> str:
+        return (
+            f"after {self.t} rewards {what}: at level delta={self.delta:g} the data refute {self._stated()} "
+            "or that the expected reward is linear in the features"
+        )
+
+    def _stated(self) -> str:
+        """The assumptions, for messages."""
+        return f"sigma={self.sigma:g}"
 
     @property
     @abc.abstractmethod
@@ -222,7 +282,7 @@ class ConfidenceSequence(abc.ABC):
 
     def _forget(self) -> None:
         """Drop what was derived from older data."""
-        self._spectrum_cache = self._ridge_cache = None
+        self._spectrum_cache = self._ridge_cache = self._noise_cache = None
 
     def _interval(self, actions: ArrayLike) -> tuple[Array, Array, bool]:
         """Lower and upper bounds, and whether they carry the guarantee."""

@@ -138,6 +138,10 @@ class GeneralLambda(BallSequence):
         spectrum = Spectrum(self.sigma * singular, basis, self.sigma * z, 0.0, nothing, nothing)
         return ResidualBall(spectrum, self.sigma**2 * excess + self._delta_term(sigma), norm_bound)
 
+    def _tests_noise(self) -> bool:
+        """Rows are weighted by λ here, and their residuals are not in units of σ."""
+        return False
+
     def _residual_spread(self) -> None:
         """Residuals weighted by λ are not in units of σ."""
 

@@ -218,7 +218,6 @@ class MartingaleMixture(BallSequence):
 
     @property
     def _deviation(self) -> float:
-        """A bound on ‖Φθ* − f*‖ over the (weighted) rows seen."""
         return self.misspecification * math.sqrt(self._statistics.weight2)
 
     def _check_mergeable(self, other: Self) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
-from mixbandit._validation import Array, positive
+from mixbandit._validation import Array, one_of, positive
 from mixbandit.confidence.base import FixedMultiplier
 from mixbandit.confidence.support import Maximum, ellipsoid_contains, ellipsoid_maximum, ridge_maximum, split
 from mixbandit.features import FeatureMap
@@ -18,7 +18,8 @@ from mixbandit.forecasters import log_det
 class OFULSequence(FixedMultiplier):
     """{θ : ‖θ − θ̂_α‖_V ≤ σ√(ln det(ΦᵀΦ/α + I) + 2 ln(1/δ)) + √α B}, V = ΦᵀΦ + αI.
 
-    α is fixed in advance, at σ² unless given, as the paper does.
+    α is fixed in advance, at σ² unless given, as the paper does. The set is never empty; `on_empty` says what a
+    policy does when rewards scatter more than σ allows, which is tested in any case (`noise_refuted`).
     """
 
     guarantee = "anytime"
@@ -31,8 +32,10 @@ class OFULSequence(FixedMultiplier):
         norm_bound: float,
         delta: float = 0.01,
         alpha: float | None = None,
+        on_empty: str = "raise",
     ) -> None:
         super().__init__(features, sigma=sigma, delta=delta)
+        self.on_empty = one_of(on_empty, ("raise", "inflate"), "on_empty")
         self.norm_bound = positive(norm_bound, "norm_bound")
         self.alpha = self.sigma**2 if alpha is None else positive(alpha, "alpha")
 
@@ -60,7 +63,7 @@ class OFULSequence(FixedMultiplier):
         return ellipsoid_maximum(spectrum, directions, self.alpha, radius2, with_theta=with_theta)
 
     def _parameters(self) -> dict[str, Any]:
-        return {"norm_bound": self.norm_bound, "alpha": self.alpha}
+        return {"norm_bound": self.norm_bound, "alpha": self.alpha, "on_empty": self.on_empty}
 
     @classmethod
     def _from_parameters(cls, features: FeatureMap, state: Mapping[str, Any]) -> Self:
@@ -70,4 +73,5 @@ class OFULSequence(FixedMultiplier):
             norm_bound=state["norm_bound"],
             delta=state["delta"],
             alpha=state["alpha"],
+            on_empty=state["on_empty"],
         )

@@ -32,7 +32,7 @@ from mixbandit.confidence import BayesCredible, ConfidenceSequence, GeneralLambd
 from mixbandit.environments import NOISES, noisy
 from mixbandit.errors import InvalidInput
 from mixbandit.experiments.parallel import repeat
-from mixbandit.experiments.store import ResultStore
+from mixbandit.experiments.store import SIGNIFICANCE, ResultStore, binomial_pvalue
 from mixbandit.forecasters import Adaptive, Grid, Linear, Scaled
 
 if TYPE_CHECKING:
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
 DESIGNS = ("iid", "optimistic", "chasing")
 POOL = 20
-# A sequence is called broken when its misses would be this unlikely at a miss rate of δ.
-SIGNIFICANCE = 0.001
 
 Factory = Callable[[Array, float, float], ConfidenceSequence]
 """Make a sequence from (θ*, σ, δ). Only deliberately right or wrong priors look at more than θ*'s size."""
@@ -123,9 +121,7 @@ class Coverage:
     @property
     def pvalue(self) -> float:
         """The chance of so many misses, or more, at a true miss rate of δ."""
-        from scipy.special import bdtrc
-
-        return 1.0 if self.misses == 0 else float(bdtrc(self.misses - 1, self.runs, self.settings.delta))
+        return binomial_pvalue(self.misses, self.runs, self.settings.delta)
 
     @property
     def interval(self) -> tuple[float, float]:

@@ -28,7 +28,7 @@ from mixbandit._validation import Array, one_of, positive_int, probability
 from mixbandit.actions import Box
 from mixbandit.environments import LinearEnvironment
 from mixbandit.experiments.parallel import repeat
-from mixbandit.experiments.store import ResultStore
+from mixbandit.experiments.store import SIGNIFICANCE, ResultStore, binomial_pvalue
 from mixbandit.features import RandomFourier
 from mixbandit.policies import AMMUCB, CMMUCB, IDS, OFUL, FreqTS, Greedy, Policy, Uniform
 from mixbandit.runner import run
@@ -47,7 +47,6 @@ ALGORITHMS: dict[str, Callable[..., Policy]] = {
 }
 # Times at which curves are drawn and promises are checked.
 LOOKS = 20
-SIGNIFICANCE = 0.001
 _ROUNDING = 1e-9
 
 
@@ -102,10 +101,7 @@ class Regret:
 
     def holds(self, misses: Array) -> bool:
         """Whether so many misses are compatible with a rate of at most δ, by a binomial test."""
-        from scipy.special import bdtrc
-
-        k, n = int(misses.sum()), len(misses)
-        return k == 0 or float(bdtrc(k - 1, n, self.settings.delta)) >= SIGNIFICANCE
+        return binomial_pvalue(int(misses.sum()), len(misses), self.settings.delta) >= SIGNIFICANCE
 
     @property
     def promises_kept(self) -> bool:

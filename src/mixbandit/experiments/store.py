@@ -1,4 +1,4 @@
-"""Results on disk, a row per repetition, so that work that was interrupted goes on where it stopped."""
+"""Results on disk, a row per repetition, so that interrupted work goes on where it stopped; and what counts say."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from typing import Any
 from mixbandit._files import write_atomically
 from mixbandit.errors import DamagedState
 
+# A promise is called broken when the misses would be this unlikely at the promised rate.
+SIGNIFICANCE = 0.001
 # At most this many seconds of results are lost to a crash.
 _SECONDS_BETWEEN_WRITES = 2.0
 
@@ -23,6 +25,13 @@ def settings_key(settings: Any) -> str:
     """A short hash of a frozen dataclass of settings: the same settings and version find the same results."""
     text = json.dumps({**dataclasses.asdict(settings), **_made_by()}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def binomial_pvalue(misses: int, runs: int, rate: float) -> float:
+    """The chance of so many misses, or more, at a true miss rate of `rate`."""
+    from scipy.special import bdtrc
+
+    return 1.0 if misses == 0 else float(bdtrc(misses - 1, runs, rate))
 
 
 def _made_by() -> dict[str, str]:

@@ -88,7 +88,7 @@ class Policy(abc.ABC):
     @property
     def refuted(self) -> bool:
         """Whether the data have ever refuted the assumptions at level δ, as far as anybody looked."""
-        return self._refuted or self.sequence.is_empty
+        return self._refuted or self.sequence.is_refuted
 
     @property
     def guarantee(self) -> str:
@@ -337,12 +337,12 @@ class Policy(abc.ABC):
 
     @contextlib.contextmanager
     def _assumptions_checked(self) -> Iterator[None]:
-        """Note an empty set for good, raise or warn as the sequence is set to, and warn once only."""
-        empty = self.sequence.is_empty
-        if empty:
+        """Note a refutation for good, raise or warn as the sequence is set to, and warn once only."""
+        refuted = self.sequence.is_refuted
+        if refuted:
             self._refuted = True
-            self.sequence._report_empty()
-        with quiet(empty):
+            self.sequence._report_refuted()
+        with quiet(refuted):
             yield
 
     def _region(

@@ -82,6 +82,6 @@ class InformationPerRegret(Score):
 
     def _combined(self, half: Array, regret: Array) -> Array:
         information = np.log1p((half / self._radius) ** 2)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
             value = np.log(information) - 2.0 * np.log(np.maximum(regret, 0.0))
         return np.where(regret <= 0.0, np.inf, value)

@@ -90,12 +90,13 @@ def OFUL(
     norm_bound: float,
     delta: float = 0.01,
     alpha: float | None = None,
+    on_empty: str = "raise",
     exploration: float = 1.0,
     rng: Rng = None,
     **options: Any,
 ) -> UCB:
     """OFUL (Abbasi-Yadkori, Pál & Szepesvári 2011): optimism with its ellipsoid, at α = σ² unless given."""
-    sequence = OFULSequence(features, sigma=sigma, norm_bound=norm_bound, delta=delta, alpha=alpha)
+    sequence = OFULSequence(features, sigma=sigma, norm_bound=norm_bound, delta=delta, alpha=alpha, on_empty=on_empty)
     return UCB(sequence, actions, exploration=exploration, rng=rng, **options)
 
 
@@ -107,11 +108,12 @@ def IDS(
     norm_bound: float,
     delta: float = 0.01,
     alpha: float | None = None,
+    on_empty: str = "raise",
     rng: Rng = None,
     **options: Any,
 ) -> InformationDirected:
     """Information-directed sampling (Kirschner & Krause 2018), deterministic, with OFUL's bounds."""
-    sequence = OFULSequence(features, sigma=sigma, norm_bound=norm_bound, delta=delta, alpha=alpha)
+    sequence = OFULSequence(features, sigma=sigma, norm_bound=norm_bound, delta=delta, alpha=alpha, on_empty=on_empty)
     return InformationDirected(sequence, actions, rng=rng, **options)
 
 
