@@ -61,8 +61,8 @@ def test_a_saved_policy_goes_on_to_the_bit(name, region, tmp_path):
     assert everything(resumed) == everything(policy)
     assert [dataclasses.astuple(c)[:1] for c in resumed.pending] == [(c.id,) for c in pending]
     for each in (policy, resumed):
-        each.tell(pending[1].id, 0.3)
-        each.tell(pending[0], -0.1)
+        each.tell(pending[1].id, reward(pending[1], 0))
+        each.tell(pending[0], reward(pending[0], 1))
     np.testing.assert_array_equal(play(resumed, 6, start=6), play(policy, 6, start=6))
     assert everything(resumed) == everything(policy)
 
