@@ -30,7 +30,7 @@ TIE_TOLERANCE = 1e-9
 # Fewer arms than this are evaluated at once; among more, exact evaluations start with a few and double.
 _LAZY_FROM, _FIRST_CHUNK = 64, 8
 # Per free coordinate of a box: points to look at, and starts to climb from beside a fixed number.
-_SCREENED, _STARTS_FIXED, _STARTS = 64, 8, 2
+_SCREENED, _STARTS_FIXED, _STARTS = 32, 8, 6
 _KEPT_OPTIMA = 5
 _MAX_CLIMB = 60
 _ARMIJO, _SHRINK, _MAX_SHRINKS = 1e-4, 0.25, 8
@@ -238,7 +238,7 @@ def _tie(best: float) -> float:
 class BoxOptimum:
     action: Array  # (dim_in,)
     value: float
-    optima: Array  # (m, dim_in) local optima, best first: where the next search may start
+    optima: Array  # (m, dim_in) where the climbs ended, best first: where the next search may start
     evaluations: int  # of scores, gradients included
 
 
@@ -261,6 +261,7 @@ def search_box(
         value = score.values(features._evaluate(box.low[None]))
         return BoxOptimum(box.low.copy(), float(value[0]), box.low[None].copy(), 1)
     points = rng.uniform(size=(math.ceil(effort * _SCREENED * len(free)), box.dim))
+    points[:, box.width == 0.0] = 0.0  # what is fixed must not make one optimum look like two
     if warm is not None and len(warm):
         points = np.vstack((box.unit(warm), points))
     phi = features._evaluate(box.at(points))

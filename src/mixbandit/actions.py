@@ -50,6 +50,7 @@ class Arms:
         """The same arms as rows (context, action)."""
         new = Arms.__new__(Arms)
         new.actions = np.hstack((np.broadcast_to(context, (len(self), len(context))), self.actions))
+        new.actions.setflags(write=False)
         new.labels = self.labels
         return new
 
@@ -100,11 +101,13 @@ class Box:
 
     def at(self, unit: Array) -> Array:
         """Actions from coordinates in the unit box; its corners give the corners exactly."""
-        return np.clip(self.low + self.width * unit, self.low, self.high)
+        # low + (high − low) may round to less than high.
+        return np.where(unit >= 1.0, self.high, np.clip(self.low + self.width * unit, self.low, self.high))
 
     def unit(self, actions: Array) -> Array:
         """Coordinates in the unit box; 0 where the box has no width."""
-        return np.clip((actions - self.low) / np.where(self.width > 0.0, self.width, 1.0), 0.0, 1.0)
+        free = self.width > 0.0
+        return np.where(free, np.clip((actions - self.low) / np.where(free, self.width, 1.0), 0.0, 1.0), 0.0)
 
     def given(self, context: Array) -> Box:
         """The box of rows (context, action), in which the context is fixed."""
@@ -135,24 +138,27 @@ def as_context(context: ArrayLike, length: int) -> Array:
 
 def region_from_state_dict(state: Mapping[str, Any]) -> Region:
     """What `state_dict` described."""
-    if state.get("type") == "Arms":
-        return Arms(np.asarray(state["actions"], dtype=np.float64), state["labels"])
-    if state.get("type") == "Box":
-        return Box(state["low"], state["high"])
+    try:
+        if state.get("type") == "Arms":
+            return Arms(np.asarray(state["actions"], dtype=np.float64), state["labels"])
+        if state.get("type") == "Box":
+            return Box(state["low"], state["high"])
+    except KeyError as error:
+        raise DamagedState(f"the stored actions lack {error}") from error
     raise DamagedState(f"actions of unknown type {state.get('type')!r}")
 
 
 def _labels(labels: Iterable[Hashable] | None, n: int) -> tuple[Hashable, ...] | None:
     if labels is None:
         return None
-    # numpy's scalars become Python's, which can be stored and compare the same.
-    found = tuple(label.item() if isinstance(label, np.generic) else label for label in labels)
-    if len(found) != n:
-        raise InvalidInput(f"labels must be as many as actions, got {len(found)} for {n}")
     try:
+        # numpy's scalars become Python's, which can be stored and compare the same.
+        found = tuple(label.item() if isinstance(label, np.generic) else label for label in labels)
         distinct = len(set(found))
     except TypeError as error:
-        raise InvalidInput(f"labels must be hashable: {error}") from error
+        raise InvalidInput(f"labels must be a list of hashable values: {error}") from error
+    if len(found) != n:
+        raise InvalidInput(f"labels must be as many as actions, got {len(found)} for {n}")
     if distinct != n:
         twice = next(label for label in found if found.count(label) > 1)
         raise InvalidInput(f"labels must differ, {twice!r} occurs more than once")

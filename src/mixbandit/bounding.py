@@ -24,8 +24,9 @@ from mixbandit._validation import Array
 from mixbandit.actions import Box
 from mixbandit.features import FeatureMap
 
-# Cells that are split at once; larger batches use arrays better, smaller ones split fewer cells in vain.
-_BATCH = 128
+# Cells that are split at once: larger batches use arrays better, smaller ones split fewer cells in vain. At least a
+# share of the open ones, because all of them are moved every time.
+_BATCH, _BATCH_SHARE = 128, 0.1
 # Above this many free coordinates a cell has too many corners.
 MOST_CORNERS = 6
 # Bounds are rounded up by this much of their size.
@@ -101,7 +102,8 @@ def bound_over_box(
         if most <= best_value + tolerance or cells.evaluations >= max_evaluations:
             return Bounded(best_action, best_value, most + _slack(most), cells.evaluations)
         order = np.argsort(-upper, kind="stable")
-        split, rest = order[:_BATCH], order[_BATCH:]
+        batch = max(_BATCH, math.ceil(_BATCH_SHARE * len(order)))
+        split, rest = order[:batch], order[batch:]
         new_centres, new_halves = _halve(centres[split], halves[split], scale)
         new_upper, new_values = cells.bound(new_centres, new_halves)
         # A part is never worse than the whole.
@@ -120,7 +122,8 @@ class _Cells:
         self._free = np.flatnonzero(box.width > 0.0)
         self._corners: Array | None = None
         if _has_tangents(features, box):
-            signs = np.array(list(itertools.product((-1.0, 1.0), repeat=len(self._free)))).reshape(-1, len(self._free))
+            k = len(self._free)
+            signs = np.array(list(itertools.product((-1.0, 1.0), repeat=k))).reshape(2**k, k)
             self._corners = np.zeros((len(signs), box.dim))
             self._corners[:, self._free] = signs
         self.evaluations = 0

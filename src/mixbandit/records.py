@@ -143,11 +143,13 @@ class Records:
         return fig
 
     def state_dict(self) -> dict[str, Any]:
-        return {"rows": [dataclasses.asdict(row) for row in self]}
+        return {"rows": [dataclasses.asdict(row) for row in self], "stopped": self.stopped}
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any]) -> Records:
         try:
-            return cls([Record(**row) for row in state["rows"]])
+            new = cls([Record(**row) for row in state["rows"]])
+            new.stopped = state["stopped"]
+            return new
         except (TypeError, KeyError) as error:
             raise DamagedState(f"the stored records cannot be read: {error}") from error

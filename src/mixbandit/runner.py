@@ -135,7 +135,9 @@ class _Run:
         if difference is not None:
             raise InvalidInput(f"the checkpoint is of a run of another policy ({difference}); give another file")
         self.policy.__dict__.update(stored.__dict__)
-        self.records.rows[:] = Records.from_state_dict(state["records"]).rows
+        known = Records.from_state_dict(state["records"])
+        self.records.rows[:] = known.rows
+        self.records.stopped = known.stopped if self.stop_when is not None else None
         self._late = [(int(a), int(b), int(c)) for a, b, c in state["late"]]
         logger.info("going on from round %d", len(self.records))
 

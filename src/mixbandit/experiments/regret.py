@@ -118,10 +118,9 @@ def problem(settings: RegretSettings, repetition: int) -> LinearEnvironment:
     return LinearEnvironment(phi, theta, box, sigma=settings.sigma, seed=int(rng.integers(2**31)))
 
 
-def simulate(settings: RegretSettings, repetition: int) -> tuple[Any, ...]:
-    """Play one repetition, and check every promise at every look."""
-    environment = problem(settings, repetition)
-    policy = ALGORITHMS[settings.algorithm](
+def player(settings: RegretSettings, environment: LinearEnvironment, repetition: int) -> Policy:
+    """The algorithm, told what is true of the problem."""
+    return ALGORITHMS[settings.algorithm](
         environment.features,
         actions=environment.actions,
         sigma=settings.sigma,
@@ -130,6 +129,12 @@ def simulate(settings: RegretSettings, repetition: int) -> tuple[Any, ...]:
         keep_history=True,
         rng=np.random.default_rng([settings.seed, repetition, 1]),
     )
+
+
+def simulate(settings: RegretSettings, repetition: int) -> tuple[Any, ...]:
+    """Play one repetition, and check every promise at every look."""
+    environment = problem(settings, repetition)
+    policy = player(settings, environment, repetition)
     records, curve, proofs = None, [], set()
     regret_missed = certificate_missed = False
     seconds = 0.0
@@ -202,11 +207,13 @@ def draw(results: Sequence[Regret]) -> Figure:
     x = np.arange(len(results))
     for k, (kind, colour) in enumerate(zip(kinds, plots.COLOURS, strict=False)):
         values = [(r.final, r.hindsight, r.widths, r.analytic)[k].mean() for r in results]
-        right.bar(x + 0.2 * (k - 1.5), values, width=0.2, color=colour, label=kind, hatch=("", "//", "..", "xx")[k])
-    right.set_yscale("log")
+        bars = right.bar(
+            x + 0.2 * (k - 1.5), values, width=0.2, color=colour, label=kind, hatch=("", "//", "..", "xx")[k]
+        )
+        right.bar_label(bars, fmt="%.0f", fontsize="x-small")
     right.set_xticks(x, [r.settings.algorithm for r in results])
-    right.set(ylabel="at the end", title="regret, and what bounds it")
-    right.legend(fontsize="small")
+    right.set(ylabel=f"after {results[0].settings.rounds} rounds", title="regret, and three bounds on it")
+    right.legend(fontsize="small", loc="upper left")
     return fig
 
 

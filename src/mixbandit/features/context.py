@@ -27,8 +27,7 @@ class Interaction(FeatureMap):
 
     def _evaluate(self, actions: Array) -> Array:
         x, a = self._parts(actions)
-        product = np.einsum("ni,nj->nij", self.context._evaluate(x), self.action._evaluate(a))
-        return np.asarray(product.reshape(len(actions), self.dim))
+        return _products(self.context._evaluate(x), self.action._evaluate(a))
 
     def _vjp(self, actions: Array, v: Array) -> Array:
         x, a = self._parts(actions)
@@ -36,6 +35,20 @@ class Interaction(FeatureMap):
         of_context = np.einsum("nij,nj->ni", matrix, self.action._evaluate(a))
         of_action = np.einsum("nij,ni->nj", matrix, self.context._evaluate(x))
         return np.hstack((self.context._vjp(x, of_context), self.action._vjp(a, of_action)))
+
+    def remainder(self, centres: Array, half_widths: Array) -> Array | None:
+        parts = []
+        maps = (self.context, self.action)
+        for features, c, e in zip(maps, self._parts(centres), self._parts(half_widths), strict=True):
+            beyond = features.remainder(c, e)
+            if beyond is None:
+                return None
+            # How much a feature changes at all: along its tangent, and beyond it.
+            change = np.einsum("ndi,ni->nd", np.abs(features._jacobian(c)), e) + beyond
+            parts.append((np.abs(features._evaluate(c)), beyond, change))
+        (x, beyond_x, change_x), (a, beyond_a, change_a) = parts
+        terms = ((x, beyond_a), (beyond_x, a), (change_x, change_a))
+        return np.asarray(sum(_products(left, right) for left, right in terms))
 
     def _parts(self, actions: Array) -> tuple[Array, Array]:
         return actions[:, : self.context.dim_in], actions[:, self.context.dim_in :]
@@ -46,6 +59,11 @@ class Interaction(FeatureMap):
     @classmethod
     def _from_parameters(cls, parameters: Mapping[str, Any]) -> Interaction:
         return cls(*(features_from_state_dict(parameters[part]) for part in ("context", "action")))
+
+
+def _products(left: Array, right: Array) -> Array:
+    """All products of an entry of one with an entry of the other, in every row, (n, p·q)."""
+    return np.asarray(np.einsum("ni,nj->nij", left, right).reshape(len(left), left.shape[1] * right.shape[1]))
 
 
 class Disjoint(FeatureMap):

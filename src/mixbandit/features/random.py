@@ -22,7 +22,7 @@ class _Activation:
 
     function: Callable[[Array], Array]
     derivative: Callable[[Array], Array]
-    curvature: Callable[[Array], Array] | None  # g''; None where g has a kink
+    curvature: Callable[[Array], Array] | None  # g''; None where g is straight but for a kink at 0
     steepest: float  # sup |g'|
     most_curved: float  # sup |g''|
     jerk: float  # sup of the third derivative
@@ -52,12 +52,13 @@ class _RandomAffine(FeatureMap):
 
     def remainder(self, centres: Array, half_widths: Array) -> Array:
         # The most that each pre-activation can change; then Taylor's remainder, with the curvature that g can have
-        # that near the centre. At a kink, slope against slope.
+        # that near the centre. A kink, which is at 0, matters only if it is within reach.
         change = self._stretch * (half_widths @ np.abs(self.weights).T)
         g = self._g
+        at = self._preactivation(centres)
         if g.curvature is None:
-            return np.asarray(self._factor * g.steepest * change)
-        curvature = np.minimum(np.abs(g.curvature(self._preactivation(centres))) + g.jerk * change, g.most_curved)
+            return np.asarray(self._factor * g.steepest * np.maximum(change - np.abs(at), 0.0))
+        curvature = np.minimum(np.abs(g.curvature(at)) + g.jerk * change, g.most_curved)
         return np.asarray(0.5 * self._factor * curvature * change**2)
 
     def _evaluate(self, actions: Array) -> Array:
