@@ -8,11 +8,11 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 .PHONY: help demo test test-heavy lint docs bench clean
 
 help:
-	@echo "make demo    set up, then redraw Figure 1 of the paper (out/demo/figure1.png)"
+	@echo "make demo    set up, redraw Figure 1 of the paper and play three bandits (out/demo)"
 	@echo "make test    set up, then run the tests"
 	@echo "make lint    ruff and mypy"
 	@echo "make docs    build the documentation into site/"
-	@echo "make bench   compare speed with CVXPY (minutes)"
+	@echo "make bench   compare speed with CVXPY and plain numpy (minutes)"
 
 # A stamp per set of extras: reinstall only when the dependencies change.
 $(VENV)/stamp-%: pyproject.toml
@@ -39,6 +39,7 @@ docs: $(VENV)/stamp-docs
 
 bench: $(VENV)/stamp-bench
 	$(BIN)/python benchmarks/bounds.py
+	$(BIN)/python benchmarks/rounds.py
 
 clean:
 	rm -rf $(VENV) out site .pytest_cache .mypy_cache .ruff_cache .hypothesis

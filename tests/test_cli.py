@@ -1,4 +1,5 @@
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from typer.testing import CliRunner
 
 import mixbandit as mb
 from mixbandit.cli import app
-from mixbandit.experiments import coverage
+from mixbandit.experiments import coverage, delays, regret
 
 run = CliRunner().invoke
 PNG = b"\x89PNG"
@@ -20,7 +21,10 @@ def test_demo_draws_figure_1_and_says_how_much_narrower(tmp_path):
     assert result.exit_code == 0
     assert "CMM-UCB" in result.output
     assert "50.0%" in result.output
-    assert (tmp_path / "figure1.png").read_bytes().startswith(PNG)
+    assert "Worth at least" in result.output
+    assert "proven by branch" in result.output
+    for picture in ("figure1.png", "regret.png"):
+        assert (tmp_path / picture).read_bytes().startswith(PNG)
 
 
 def test_coverage_prints_a_verdict_and_a_picture(tmp_path):
@@ -55,6 +59,42 @@ def test_coverage_stops_cleanly(tmp_path, monkeypatch):
     result = run(app, ["coverage", "-n", "3", "--out", str(tmp_path)])
     assert result.exit_code == 130
     assert "goes on" in result.output
+
+
+def test_regret_prints_a_table_and_a_picture(tmp_path):
+    arguments = ["regret", "--algorithm", "CMM-UCB", "--algorithm", "Uniform", "-T", "30", "-n", "2", "-d", "8"]
+    result = run(app, [*arguments, "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert "CMM-UCB lost less in 2 of 2" in result.output
+    assert "0 0 0" in result.output
+    assert (tmp_path / "regret.png").read_bytes().startswith(PNG)
+    assert len((tmp_path / "summary.csv").read_text().splitlines()) == 4
+
+
+def test_regret_fails_where_a_promise_is_broken(tmp_path, monkeypatch):
+    honest = regret.simulate
+
+    def wrong(settings, repetition):
+        row = list(honest(settings, repetition))
+        row[regret.COLUMNS.index("certificate_missed")] = 1
+        return tuple(row)
+
+    monkeypatch.setattr(regret, "simulate", wrong)
+    result = run(app, ["regret", "--algorithm", "OFUL", "-T", "5", "-n", "4", "-d", "4", "--out", str(tmp_path)])
+    assert result.exit_code == 1
+    assert "BROKEN" in result.output
+
+
+def test_delays_prints_what_is_promised(tmp_path, monkeypatch):
+    monkeypatch.setattr(delays, "simulate", lambda settings, run: (0 if settings.valid else 7,))
+    result = run(app, ["delays", "-n", "20", "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert re.search(r"by value, in order of arrival +20/20 +nothing", result.output)
+    assert re.search(r"by value, in order of play +0/20 +≤ 0.05", result.output)
+    monkeypatch.setattr(delays, "simulate", lambda settings, run: (7,))
+    result = run(app, ["delays", "-n", "20", "--out", str(tmp_path / "broken")])
+    assert result.exit_code == 1
+    assert "BROKEN" in result.output
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
