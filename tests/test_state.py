@@ -197,6 +197,8 @@ def killed_saves(folder, kills, seed):
         after = mb.load(file).rounds
         assert after >= max([before, *completed])
         assert after <= max([before, *completed]) + 1
+    policy.save(file)
+    assert [path.name for path in folder.iterdir()] == ["policy"]  # nothing is left of what was killed
 
 
 def test_a_kill_during_save_loses_nothing(tmp_path):

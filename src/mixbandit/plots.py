@@ -72,8 +72,11 @@ def outcomes(ax: Axes, t: Array, lower: Array, upper: Array, reward: Array, expe
     ax.plot(t, reward, ".", color="black", markersize=3, alpha=0.5, label="rewards")
     if not np.isnan(expected).all():
         ax.plot(t, expected, color=COLOURS[1], linewidth=1.2, label="expected")
-    ax.set(xlabel="round", ylabel="reward")
-    ax.legend(fontsize="small")
+    # The first bounds are so wide that nothing else would be seen: the picture is cut around the rewards.
+    low, high = float(np.nanmin(reward)), float(np.nanmax(reward))
+    margin = 0.5 * (high - low) or 1.0
+    ax.set(xlabel="round", ylabel="reward", ylim=(low - margin, high + margin))
+    ax.legend(fontsize="small", loc="lower right")
     return ax
 
 
