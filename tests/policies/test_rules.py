@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import mixbandit as mb
-from mixbandit.policies.acting import anticipating
+from mixbandit.policies.acting import anticipating, quiet
 from tests.policies.worlds import ARMS, BOX, PHI, SETTINGS, THETA, make, play, reward
 
 RNG = np.random.default_rng(5)
@@ -137,13 +137,20 @@ def test_pending_choices_count_as_if_they_had_brought_what_is_expected():
     assert second.index == int(np.argmax(score))
 
 
-def test_anticipation_leaves_the_sequence_alone_and_never_refutes():
+def test_anticipation_leaves_estimate_and_sequence_alone_and_never_refutes():
     sequence = mb.MartingaleMixture(2, sigma=0.01, norm_bound=1.0).update([[1.0, 0.0]], [1.02])
-    acting = anticipating([np.array([1.0, 0.0])] * 3, sequence)
+    # 1.02 is more than the norm bound allows: so many rewards like it would refute, were they not only imagined.
+    acting = anticipating([np.array([1.0, 0.0])] * 400, sequence)
     assert sequence.t == 1
     assert sequence.on_empty == "raise"
-    assert acting.t == 4
-    assert np.isfinite(acting.upper([[1.0, 0.0]])).all()
+    assert acting.t == 401
+    assert acting.is_empty
+    with quiet(True):
+        assert np.isfinite(acting.upper([[1.0, 0.0]])).all()
+    sequence = taught(make("CMMUCB")).sequence
+    acting = anticipating([np.array([0.2, 0.9]), np.array([0.7, 0.1])], sequence)
+    centres = [s.upper(GRID, s.alpha0) + s.lower(GRID, s.alpha0) for s in (sequence, acting)]
+    np.testing.assert_allclose(centres[1], centres[0], rtol=1e-8, atol=1e-9)
 
 
 def test_a_clear_winner_may_be_asked_again_but_not_within_a_batch():
