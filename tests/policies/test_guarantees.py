@@ -204,3 +204,16 @@ def test_true_assumptions_are_refuted_in_no_more_runs_than_delta():
                 policy.tell(choice, choice.action @ theta + 0.5 * rng.normal())
         alarms += policy.refuted
     assert binom.sf(alarms - 1, 1000, delta) > 0.001
+
+
+def test_a_contradicted_range_counts_as_a_refutation():
+    policy = mb.CMMUCB(
+        1, actions=mb.Arms([[1.0]]), sigma=0.1, norm_bound=5.0, reward_range=(0.0, 1.0), on_empty="inflate", rng=0
+    )
+    policy.learn([[1.0]] * 50, [3.0] * 50)  # fits the norm bound, not the range
+    assert not policy.refuted
+    with pytest.warns(mb.AssumptionsRefutedWarning, match="outside reward_range"):
+        choice = policy.ask()
+    assert not choice.trusted
+    assert policy.refuted
+    assert policy.regret_bound().best is None
