@@ -15,13 +15,15 @@ def brute_force(policy, offers, chosen, bound):
     return sum(bound.upper(arms).max() - bound.lower(a)[0] for arms, a in zip(offers, chosen, strict=True))
 
 
-@pytest.mark.parametrize("name", ["CMMUCB", "AMMUCB", "OFUL", "IDS", "FreqTS", "Uniform"])
+OF_ALL_KINDS = ["CMMUCB", "AMMUCB", "OFUL", "IDS", "FreqTS", "Uniform", "UCB over a grid, exploration 0.2"]
+
+
+@pytest.mark.parametrize("name", OF_ALL_KINDS)
 def test_the_data_dependent_forms_are_the_papers_sums(name):
     policy = make(name)
     alpha, widths, analytic = getattr(policy, "alpha", None), 0.0, 0.0
-    alpha0 = policy.sequence.alpha0
     for t in range(15):
-        choice = policy.ask()
+        choice, alpha0 = policy.ask(), policy.sequence.alpha0
         top = policy.sequence.upper(ARMS.actions, alpha).max()
         widths += top - policy.sequence.lower(choice.action, alpha)[0]
         closed = policy.sequence.upper(choice.action, alpha0)[0]
