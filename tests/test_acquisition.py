@@ -357,6 +357,26 @@ def against_random_points(seeds, points):
     return np.array(shortfalls), np.array(evaluations)
 
 
+def test_a_kink_that_makes_the_curvature_singular_stops_nobody():
+    rng = np.random.default_rng(3)
+    theta = rng.normal(size=3)
+    theta /= np.linalg.norm(theta)
+    policy = mb.Greedy(3, actions=mb.Box([-1] * 3, [1] * 3), sigma=0.2, norm_bound=1.1, rng=3, on_empty="inflate")
+    for _ in range(8):
+        choice = policy.ask()
+        policy.tell(choice, float(choice.action @ theta) + 0.2 * rng.normal())
+    assert policy.certificate().proven
+
+
+@pytest.mark.parametrize("width", [1e-150, 1e-30, 1e30, 1e45])
+def test_boxes_of_extreme_size_are_searched(width):
+    policy = mb.CMMUCB(2, actions=mb.Box([-width] * 2, [width] * 2), sigma=0.1, norm_bound=1.0, rng=0)
+    for _ in range(5):
+        choice = policy.ask()
+        assert np.abs(choice.action).max() <= width
+        policy.tell(choice, 0.0)
+
+
 def test_an_optimum_is_not_kept_twice():
     # Few hills, so that many starts end on the same one, up to what a search leaves.
     for seed in range(20):

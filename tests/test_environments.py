@@ -64,6 +64,26 @@ def test_noise_has_the_stated_mean_and_at_most_the_stated_spread(law):
     assert rewards.std() <= 0.25 * 1.03
 
 
+def test_bernoulli_refuses_what_is_no_probability():
+    environment = mb.LinearEnvironment(1, [1.0], [[1.5], [0.2]], sigma=0.5, noise="bernoulli")
+    assert environment.reward(0, choice([0.2])) in (0.0, 1.0)
+    with pytest.raises(mb.InvalidInput, match=r"probabilities, got 1\.5"):
+        environment.reward(0, choice([1.5]))
+
+
+def test_fingerprints_tell_environments_apart():
+    base = mb.ChangingArms(2, [1.0, 0.0], arms=5, sigma=0.1)
+    others = [
+        mb.ChangingArms(2, [1.0, 0.0], arms=6, sigma=0.1),
+        mb.ChangingArms(2, [1.0, 0.0], arms=5, sigma=0.1, noise="uniform"),
+        mb.ChangingArms(2, [1.0, 0.0], arms=5, sigma=0.1, draw=lambda rng: [[1.0, 0.0]]),
+        mb.ChangingArms(mb.RandomLayer(2, 2, rng=0), [1.0, 0.0], arms=5, sigma=0.1),
+    ]
+    assert all(base.fingerprint() != other.fingerprint() for other in others)
+    one, other = (mb.LinearEnvironment(2, [1.0, 0.0], rows, sigma=0.1) for rows in ([[1.0, 0.0]], [[2.0, 0.0]]))
+    assert one.fingerprint() != other.fingerprint()
+
+
 def test_a_function():
     seen = []
 

@@ -196,6 +196,25 @@ def cells(phi, seed):
     return centres, halves, centres[:, None] + inside * halves[:, None]
 
 
+def test_differences_stay_where_a_function_is_defined():
+    phi = mb.FromCallable(lambda a: np.hstack((np.sqrt(a), np.log(2.0 - a))), 1, 2)
+    gradient = phi.vjp([[0.0], [0.5], [1.0]], [1.0, 1.0])
+    exact = 0.5 / np.sqrt([0.5, 1.0]) - 1.0 / (2.0 - np.array([0.5, 1.0]))
+    np.testing.assert_allclose(gradient[1:, 0], exact, rtol=1e-6)
+    assert np.isfinite(gradient).all()
+    assert gradient[0] > 100.0
+    policy = mb.CMMUCB(phi, actions=mb.Box([0.0], [1.0]), sigma=0.1, norm_bound=1.0, rng=0)
+    assert 0.0 <= policy.ask().action[0] <= 1.0
+
+
+def test_a_function_that_knows_only_its_own_actions_cannot_be_stored():
+    table = {0.0: [1.0], 1.0: [2.0]}
+    phi = mb.FromCallable(lambda a: [table[float(x)] for x in a[:, 0]], 1, 1)
+    np.testing.assert_array_equal(phi([[1.0]]), [[2.0]])
+    with pytest.raises(mb.NotStorable, match="no values at the actions"):
+        phi.state_dict()
+
+
 BOUNDED = [phi for phi in MAPS if phi.lipschitz is not None]
 BOUNDED_IDS = [name for name, phi in zip(IDS, MAPS, strict=True) if phi.lipschitz is not None]
 

@@ -102,7 +102,11 @@ def test_rewards_that_never_come():
     records = mb.run(policy, world(), 10, delay=lambda t, reward: None if t % 2 else 0)
     assert policy.sequence.t == 5
     assert np.isnan(records.column("told")).sum() == 5
-    assert [choice.id for choice in policy.pending] == [1, 3, 5, 7, 9]
+    assert policy.pending == ()
+    assert policy.regret_bound().rounds == 10  # they were played, and count
+    strict = bandit(strict=True)
+    mb.run(strict, world(), 10, delay=lambda t, reward: None if t == 2 else 0)
+    assert strict.sequence.t == 9  # what is lost holds nothing back
 
 
 def test_batches():
@@ -167,7 +171,8 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
         (bandit(exploration=0.5), world(), "exploration"),
         (bandit(mb.FreqTS), world(), "run of a UCB"),
         (bandit(strict=True), world(), "strict"),
-        (bandit(actions=ARMS.actions[:4]), world(), "actions"),
+        (bandit(actions=ARMS.actions[:4]), world(), "chooses from Arms"),
+        (bandit(), mb.LinearEnvironment(PHI, THETA, ARMS, sigma=0.1, noise="uniform"), "another environment"),
     ]:
         with pytest.raises(mb.InvalidInput, match=says):
             mb.run(policy, environment, 5, checkpoint=file)
@@ -195,6 +200,84 @@ def test_an_interrupted_round_is_not_half_played():
     assert policy.regret_bound().widths is not None
     again = mb.run(policy, mb.FunctionEnvironment(lambda a: float(a.sum()), ARMS), 9, records=interrupted.value.records)
     assert len(again) == 9
+
+
+@pytest.mark.parametrize("make", [mb.Uniform, mb.FreqTS, mb.CMMUCB])
+@pytest.mark.parametrize("region", [ARMS, mb.Box([0.0, 0.0], [1.0, 1.0])], ids=["arms", "box"])
+def test_an_interrupt_while_playing_leaves_no_trace(make, region, tmp_path):
+    """It lands in `reward` most of the time; the choice is taken back to the bit, and made again on resuming."""
+
+    class Interrupted(mb.LinearEnvironment):
+        def reward(self, t, choice):
+            if t == 5 and not resumed:
+                raise KeyboardInterrupt
+            return super().reward(t, choice)
+
+    def fresh():
+        policy = bandit(make, actions=region, keep_history=True)
+        return policy, Interrupted(PHI, THETA, region, sigma=0.1)
+
+    resumed, file = False, tmp_path / "checkpoint"
+    with pytest.raises(KeyboardInterrupt):
+        mb.run(*fresh(), 12, batch=2, delay=1, checkpoint=file)
+    resumed = True
+    policy, environment = fresh()
+    parts = mb.run(policy, environment, 12, batch=2, delay=1, checkpoint=file)
+    other, environment = fresh()
+    assert same(parts, mb.run(other, environment, 12, batch=2, delay=1))
+    assert policy.regret_bound() == other.regret_bound()
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_rewards_under_way_are_not_forgotten_between_calls(strict):
+    policy, environment = bandit(strict=strict), world()
+    records = mb.run(policy, environment, 10, delay=3)
+    assert policy.sequence.t == 7
+    mb.run(policy, environment, 40, records=records, delay=3)
+    assert policy.sequence.t == 37
+    assert [choice.id for choice in policy.pending] == [37, 38, 39]
+
+
+def test_a_stopped_run_may_go_on_and_rules_are_judged_anew():
+    policy, environment = bandit(), world()
+    records = mb.run(policy, environment, 2000, stop_when=mb.stop_when(gap=0.5, every=1))
+    first = len(records)
+    assert records.stopped
+    assert len(mb.run(policy, environment, 2000, records=records, stop_when=mb.stop_when(gap=0.5, every=1))) == first
+    assert len(mb.run(policy, environment, first + 5, records=records)) == first + 5
+    assert records.stopped is None
+    mb.run(policy, environment, 2000, records=records, stop_when=mb.stop_when(gap=0.1, every=1))
+    assert policy.certificate().gap <= 0.1
+
+
+def test_the_environments_actions_serve_a_policy_without():
+    policy = bandit(actions=None)
+    assert set(mb.run(policy, world(), 6).column("label")) <= set("abcdefgh")
+    with pytest.raises(mb.InvalidInput, match="stop_when needs a policy with actions"):
+        mb.run(bandit(actions=None), world(), 6, stop_when=mb.stop_when(gap=0.1))
+
+
+def test_what_cannot_be_stored_is_known_before_the_first_round(tmp_path):
+    played = []
+    policy = bandit(actions=mb.Arms(ARMS.actions, labels=[("tuple", i) for i in range(8)]))
+    with pytest.raises(mb.NotStorable, match="tuple"):
+        mb.run(policy, mb.FunctionEnvironment(played.append), 5, checkpoint=tmp_path / "file")
+    assert played == []
+
+
+def test_every_error_carries_the_records():
+    with pytest.raises(mb.AssumptionsRefuted) as refuted:
+        mb.run(bandit(norm_bound=0.1), mb.LinearEnvironment(PHI, 10 * THETA, ARMS, sigma=0.1), 60)
+    assert len(refuted.value.records) > 0
+    assert "stopped after" in refuted.value.__notes__[0]
+
+
+def test_a_resumed_sequence_is_the_one_the_user_holds(tmp_path):
+    sequences = []
+    for _ in range(2):
+        sequences.append(mb.MartingaleMixture(PHI, sigma=0.1, norm_bound=5.0))
+        mb.run(mb.UCB(sequences[-1], ARMS, rng=0), world(), 5 * len(sequences), checkpoint=tmp_path / "file")
+    assert [cs.t for cs in sequences] == [5, 10]
 
 
 def test_an_error_of_the_environment_loses_no_round(tmp_path):
@@ -283,6 +366,8 @@ def test_a_refutation_stops_a_run_or_marks_it():
         (lambda: mb.run(bandit(), world(), 0), "rounds"),
         (lambda: mb.run(bandit(), world(), 3, batch=0), "batch"),
         (lambda: mb.run(bandit(), world(), 3, delay=-1), "delay"),
+        (lambda: mb.run(bandit(), world(), 3, delay=None), "delay"),
+        (lambda: mb.run(bandit(actions=3 * ARMS.actions), world(), 3), "chooses from"),
         (lambda: mb.run(bandit(), world(), 3, stop_when=0.1), "stop_when"),
         (lambda: mb.stop_when(gap=-1.0), "gap"),
     ],

@@ -13,7 +13,7 @@ from mixbandit.confidence import (
     RunningIntersection,
     Support,
 )
-from mixbandit.environments import ChangingArms, Environment, FunctionEnvironment, LinearEnvironment
+from mixbandit.environments import ChangingArms, Environment, FunctionEnvironment, LinearEnvironment, Offer
 from mixbandit.errors import (
     AssumptionsRefuted,
     AssumptionsRefutedWarning,
@@ -104,6 +104,7 @@ __all__ = [
     "NotMergeable",
     "NotStorable",
     "OFULSequence",
+    "Offer",
     "Policy",
     "RandomFourier",
     "RandomLayer",

@@ -27,7 +27,7 @@ _ARRAY, _FLOAT = "__array__", "__float__"
 
 def write_state(path: str | os.PathLike[str], state: Mapping[str, Any]) -> None:
     """Write `state`, plain values and arrays, to a file that is either the old one or the new one."""
-    body = json.dumps(_encoded(state, "state"), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    body = json.dumps(_encoded(state, "state"), allow_nan=False, separators=(",", ":")).encode()
     digest = hashlib.sha256(body).hexdigest()
     write_atomically(Path(path), f"{MAGIC} {FORMAT} {digest}\n".encode() + body)
 
@@ -53,6 +53,11 @@ def read_state(path: str | os.PathLike[str]) -> dict[str, Any]:
     if not isinstance(state, dict):
         raise DamagedState(f"{path} holds a {type(state).__name__}, not a state")
     return state
+
+
+def digest(value: Any) -> str:
+    """A short hash of plain values and arrays, to tell one from another."""
+    return hashlib.sha256(json.dumps(_encoded(value, "value"), sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _encoded(value: Any, where: str) -> Any:

@@ -29,13 +29,14 @@ from mixbandit.features import FeatureMap
 TIE_TOLERANCE = 1e-9
 # Fewer arms than this are evaluated at once; among more, exact evaluations start with a few and double.
 _LAZY_FROM, _FIRST_CHUNK = 64, 8
-# Per free coordinate of a box: points to look at, and starts to climb from beside a fixed number.
-_SCREENED, _STARTS_FIXED, _STARTS = 32, 8, 6
+# Points of a box to look at, and starts to climb from: a fixed number, and so many per free coordinate.
+_SCREENED_FIXED, _SCREENED, _STARTS_FIXED, _STARTS = 128, 32, 8, 6
 _KEPT_OPTIMA = 5
 _MAX_CLIMB = 60
 _ARMIJO, _SHRINK, _MAX_SHRINKS = 1e-4, 0.25, 8
 _FIRST_STEP = 0.1
 _DAMPED = 0.2
+_KEEP_INVERTIBLE = 1e-10
 # A start has arrived when a unit gradient step would move it by less than this part of the score's scale.
 _ARRIVED = 1e-5
 # Optima nearer than this, in units of the box, are one.
@@ -260,7 +261,7 @@ def search_box(
     if not len(free):
         value = score.values(features._evaluate(box.low[None]))
         return BoxOptimum(box.low.copy(), float(value[0]), box.low[None].copy(), 1)
-    points = rng.uniform(size=(math.ceil(effort * _SCREENED * len(free)), box.dim))
+    points = rng.uniform(size=(math.ceil(effort * (_SCREENED_FIXED + _SCREENED * len(free))), box.dim))
     points[:, box.width == 0.0] = 0.0  # what is fixed must not make one optimum look like two
     if warm is not None and len(warm):
         points = np.vstack((box.unit(warm), points))
@@ -342,7 +343,9 @@ class _Climb:
         if not plain.all():
             curved = np.flatnonzero(~plain)
             reduced = np.where(free[curved, :, None] & free[curved, None, :], self._B[rows[curved]], 0.0)
-            reduced[:, np.arange(y.shape[1]), np.arange(y.shape[1])] += ~free[curved]
+            diagonal = np.einsum("nii->ni", reduced)
+            # At a kink the estimate can lose rank: a little of its size keeps it invertible.
+            diagonal += np.where(free[curved], _KEEP_INVERTIBLE * diagonal.max(axis=1, keepdims=True), 1.0)
             direction[curved] = np.linalg.solve(reduced, g[curved, :, None])[:, :, 0]
         if prune:
             hope = value + _HOPE * np.einsum("ni,ni->n", direction, g) >= self.value.max()
@@ -377,8 +380,10 @@ class _Climb:
         sq = np.einsum("ni,ni->n", s, q)
         fresh = self._fresh[rows]
         if fresh.any():
-            starts = fresh & (sq > 0.0)
-            scale = np.einsum("ni,ni->n", q[starts], q[starts]) / sq[starts]
+            with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+                ratio = np.einsum("ni,ni->n", q, q) / sq
+            starts = fresh & (sq > 0.0) & (ratio > 0.0) & np.isfinite(ratio)
+            scale = ratio[starts]
             self._B[rows[starts]] = scale[:, None, None] * np.eye(s.shape[1])
             self._fresh[rows[starts]] = False
             known = starts | ~fresh
@@ -391,7 +396,8 @@ class _Climb:
             share = ((1.0 - _DAMPED) * sBs[damped] / (sBs[damped] - sq[damped]))[:, None]
             q[damped] = share * q[damped] + (1.0 - share) * Bs[damped]
             sq[damped] = _DAMPED * sBs[damped]
-        usable = (sBs > 0.0) & (sq > 0.0)
+        # Squares of steps or gradients may vanish or overflow in boxes that are extremely small or large.
+        usable = (sBs > 1e-290) & (sq > 1e-290) & np.isfinite(sBs) & np.isfinite(q).all(axis=1)
         left, right = q[usable], Bs[usable]
         B[usable] += np.einsum("ni,nj->nij", left, left) / sq[usable, None, None]
         B[usable] -= np.einsum("ni,nj->nij", right, right) / sBs[usable, None, None]

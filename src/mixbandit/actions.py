@@ -55,10 +55,7 @@ class Arms:
         return new
 
     def state_dict(self) -> dict[str, Any]:
-        for label in self.labels or ():
-            if not isinstance(label, str | int | float | None):
-                raise NotStorable(f"the label {label!r} is a {type(label).__name__}: only text and numbers are stored")
-        labels = None if self.labels is None else list(self.labels)
+        labels = None if self.labels is None else [storable_label(label) for label in self.labels]
         return {"type": "Arms", "actions": self.actions.copy(), "labels": labels}
 
 
@@ -133,7 +130,28 @@ def as_region(actions: Region | ArrayLike, name: str = "actions") -> Region:
 def as_context(context: ArrayLike, length: int) -> Array:
     """A context as a vector of this length."""
     flat = np.ravel(np.asarray(context)) if np.ndim(context) == 2 and len(np.atleast_2d(context)) == 1 else context
-    return as_vector(flat, length, "context")
+    return as_vector(flat, length, "context").copy()
+
+
+def offered(
+    own: Region | None, given: Region | ArrayLike | None, context: ArrayLike | None, dim_in: int, name: str
+) -> tuple[Region, Array | None]:
+    """What may be chosen, as rows (context, action) of length `dim_in`, and the context; `given` goes before `own`."""
+    region = own if given is None else as_region(given, name)
+    if region is None:
+        raise InvalidInput(f"this policy has no actions of its own: pass them as `{name}`")
+    missing = dim_in - region.dim
+    if context is None:
+        if missing:
+            advice = "" if missing < 0 else ": pass a context"
+            if isinstance(region, Arms) and region.dim == 1 and len(region) == dim_in:
+                advice += ", or, for a single arm, a list of one row"
+            raise InvalidInput(f"{name} have dimension {region.dim} and the features take {dim_in}{advice}")
+        return region, None
+    if missing <= 0:
+        raise InvalidInput(f"the features take rows of {region.dim}, which leaves no place for a context")
+    vector = as_context(context, missing)
+    return region.given(vector), vector
 
 
 def region_from_state_dict(state: Mapping[str, Any]) -> Region:
@@ -146,6 +164,13 @@ def region_from_state_dict(state: Mapping[str, Any]) -> Region:
     except KeyError as error:
         raise DamagedState(f"the stored actions lack {error}") from error
     raise DamagedState(f"actions of unknown type {state.get('type')!r}")
+
+
+def storable_label(label: Hashable) -> Hashable:
+    """The label, if it comes back from a file as it was."""
+    if not isinstance(label, str | int | float | None):
+        raise NotStorable(f"the label {label!r} is a {type(label).__name__}: only text and numbers are stored")
+    return label
 
 
 def _labels(labels: Iterable[Hashable] | None, n: int) -> tuple[Hashable, ...] | None:

@@ -53,18 +53,21 @@ class Certificate:
     def __str__(self) -> str:
         name = f"{self.label!r}" if self.label is not None else _shown(self.action)
         how = {
-            "enumerated": "proven: every arm was looked at",
-            "branch-and-bound": "proven by branch and bound over the box",
-            "range": "proven by the stated range of rewards",
+            "enumerated": "every arm was looked at",
+            "branch-and-bound": "by branch and bound over the box",
+            "range": "by the stated range of rewards",
             "search": "NOT PROVEN: the best that a search found; an action may be better by more",
         }[self.proof]
+        if self.proven:
+            how = f"proven: {how}" if self.proof == "enumerated" else f"proven {how}"
         lines = [
             f"Worth at least {self.lower:.4g}: {name}, by {self.t} rewards.",
             f"Its expected reward lies in [{self.lower:.4g}, {self.upper:.4g}].",
             f"No action is worth more than {self.optimum_upper:.4g}, a gap of at most {self.gap:.4g} ({how}).",
         ]
         if self.guarantee == "anytime":
-            lines.append(f"All of this holds at all times at once with probability at least {1 - self.delta:.6g}.")
+            what = "The first two lines hold" if self.proof == "search" else "All of this holds"
+            lines.append(f"{what} at all times at once with probability at least {1 - self.delta:.6g}.")
         else:
             lines.append(
                 "The bounds are Bayesian: right on average over the prior, with no guarantee for this problem."

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mixbandit._statefile import digest
 from mixbandit._validation import Array, as_number, as_vector, finite, one_of, positive, positive_int
 from mixbandit.acquisition import Linear, search_box
 from mixbandit.actions import Arms, Region, as_region
@@ -26,6 +27,7 @@ from mixbandit.policies import Choice
 NOISES = ("gaussian", "rademacher", "uniform", "bernoulli")
 # A coin is flipped 1/4σ² times for one reward.
 _LEAST_BERNOULLI_SIGMA = 1e-4
+_ROUNDING = 1e-9
 # The optimum over a box is looked for with this many times the usual effort, then proven to this share of its size.
 _EFFORT, _PROVEN_TO = 8.0, 1e-6
 
@@ -61,7 +63,10 @@ class Environment(abc.ABC):
 
     def fingerprint(self) -> dict[str, Any]:
         """What tells this environment from another, so that a run is not continued on the wrong one."""
-        return {"type": type(self).__name__}
+        return {
+            "type": type(self).__name__,
+            "actions": None if self.actions is None else digest(self.actions.state_dict()),
+        }
 
 
 class _LinearRewards(Environment):
@@ -81,8 +86,8 @@ class _LinearRewards(Environment):
         return float(self.features(row)[0] @ self.theta)
 
     def fingerprint(self) -> dict[str, Any]:
-        known = {"seed": self.seed, "sigma": self.sigma, "noise": self.noise, "theta": self.theta.tolist()}
-        return {**super().fingerprint(), **known}
+        known = {"seed": self.seed, "sigma": self.sigma, "noise": self.noise, "theta": digest(self.theta)}
+        return {**super().fingerprint(), **known, "features": digest(self.features.state_dict())}
 
     def _stream(self, t: int, kind: int) -> np.random.Generator:
         """Random numbers of round t: for the noise (kind 0), and for what is offered (1)."""
@@ -169,6 +174,10 @@ class ChangingArms(_LinearRewards):
     def best(self, t: int) -> float:
         return largest_expected(self.features, self.theta, self._drawn(t))[0]
 
+    def fingerprint(self) -> dict[str, Any]:
+        draw = None if self._draw is None else getattr(self._draw, "__qualname__", type(self._draw).__name__)
+        return {**super().fingerprint(), "arms": self.arms, "draw": draw}
+
     def _drawn(self, t: int) -> Arms:
         if self._arms is None or self._arms[0] != t:
             rng, k = self._stream(t, 1), self.features.dim_in
@@ -223,6 +232,8 @@ def noisy(expected: float, law: str, sigma: float, rng: np.random.Generator) -> 
                 f"bernoulli noise of sigma={sigma:g} would take {1 / (4 * sigma**2):.1g} coin flips a "
                 f"reward; the least sigma for it is {_LEAST_BERNOULLI_SIGMA:g}"
             )
+        if not -_ROUNDING <= expected <= 1.0 + _ROUNDING:
+            raise InvalidInput(f"with bernoulli noise expected rewards are probabilities, got {expected:g}")
         flips = math.ceil(1.0 / (4.0 * sigma**2))
         return float(rng.binomial(flips, min(max(expected, 0.0), 1.0))) / flips
     if law == "gaussian":

@@ -17,6 +17,7 @@ from mixbandit import plots
 from mixbandit._extras import import_extra
 from mixbandit._files import write_atomically
 from mixbandit._validation import Array
+from mixbandit.actions import storable_label
 from mixbandit.errors import DamagedState, InvalidInput
 from mixbandit.policies import Choice
 
@@ -40,7 +41,7 @@ class Record:
     reward: float
     expected: float | None
     best: float | None  # the largest expected reward of the round
-    told: int | None  # the round after which the reward was told; None if never
+    told: int | None  # the round after which the reward is told; None if never
     ask_seconds: float
     tell_seconds: float
 
@@ -143,7 +144,8 @@ class Records:
         return fig
 
     def state_dict(self) -> dict[str, Any]:
-        return {"rows": [dataclasses.asdict(row) for row in self], "stopped": self.stopped}
+        rows = [{**dataclasses.asdict(row), "label": storable_label(row.label)} for row in self]
+        return {"rows": rows, "stopped": self.stopped}
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any]) -> Records:

@@ -61,8 +61,8 @@ class RegretBound:
         ]
         if self.guarantee != "anytime":
             lines.append("The bounds are Bayesian: no guarantee for this problem.")
-        else:
-            lines.append(f"With probability at least {1 - self.delta:.6g}, at all times at once.")
+        elif self.best is not None:
+            lines.append(f"What is proven holds with probability at least {1 - self.delta:.6g}, at all times at once.")
         if not self.trusted:
             lines.append("WARNING: the data refute the stated assumptions; none of this is guaranteed.")
         return "\n".join(lines)

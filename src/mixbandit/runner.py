@@ -15,6 +15,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import numpy as np
+
 from mixbandit._statefile import read_state, write_state
 from mixbandit._validation import as_number, finite, nonnegative, positive_int
 from mixbandit.certify import Certificate
@@ -29,7 +31,7 @@ logger = logging.getLogger(__name__)
 _SECONDS_WITHOUT_PROGRESS = 2.0
 
 Delay = int | Callable[[int, float], int | None]
-"""Rounds until a reward is told: a number, or a function of the round and the reward; None for never."""
+"""Rounds until a reward is told: a number, or a function of the round and the reward, which returns None for never."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +68,8 @@ def run(
     """Play until there are `rounds` records, and return them.
 
     `records`: go on from these, adding to them; they hold every finished round whatever happens. `checkpoint`: a
-    file that is written now and then and at the end; if it exists, the run goes on from it, policy and all, to the
-    same records as if it had never stopped. `batch` choices are made at once. `delay` holds rewards back.
+    file that is written at the start, now and then, and at the end; if it exists, the run goes on from it, policy and
+    all, to the same records as if it had never stopped. `batch` choices are made at once. `delay` holds rewards back.
     `stop_when`, made by `mixbandit.stop_when(gap=…)`, ends the run early; `Records.stopped` says so.
 
     `progress`: a function of rounds done and to do, True or False for a bar on the terminal; by default a bar
@@ -82,13 +84,13 @@ def run(
         )
     going = _Run(policy, environment, positive_int(rounds, "rounds"), Records() if records is None else records)
     going.batch = positive_int(batch, "batch")
-    going.delay = delay if callable(delay) else positive_int(delay + 1, "delay + 1") - 1
+    going.delay = delay if callable(delay) else _rounds_late(delay)
     going.stop_when = stop_when
-    if stop_when is not None and not isinstance(stop_when, StopWhen):
-        raise InvalidInput(f"stop_when must come from mixbandit.stop_when(gap=…), got {stop_when!r}")
+    going.check_actions()
     file = None if checkpoint is None else Path(checkpoint)
     if file is not None and file.exists():
         going.resume(read_state(file))
+    going.prepare()
     with _shown(progress, going.rounds) as show:
         going.play(show, file, nonnegative(checkpoint_seconds, "checkpoint_seconds"))
     return going.records
@@ -103,8 +105,30 @@ class _Run:
         self.stop_when: StopWhen | None = None
         self._late: list[tuple[int, int, int]] = []  # round of arrival, id, row of the record
 
+    def check_actions(self) -> None:
+        """Refuse a policy and an environment that do not speak of the same actions."""
+        own, theirs = self.policy.actions, self.environment.actions
+        if own is not None and theirs is not None and own != theirs:
+            raise InvalidInput(f"the policy chooses from {own!r}, the environment is about {theirs!r}")
+        if self.stop_when is not None and not isinstance(self.stop_when, StopWhen):
+            raise InvalidInput(f"stop_when must come from mixbandit.stop_when(gap=…), got {self.stop_when!r}")
+        if self.stop_when is not None and own is None:
+            raise InvalidInput("stop_when needs a policy with actions of its own: there is nothing else to certify")
+
+    def prepare(self) -> None:
+        """Find the rewards that are on their way, and whether there is a reason to stop already."""
+        waiting = {choice.id for choice in self.policy.pending}
+        self._late = [
+            (row.told, row.id, i) for i, row in enumerate(self.records) if row.told is not None and row.id in waiting
+        ]
+        self.records.stopped = None
+        if self.stop_when is not None and len(self.records):
+            self._stop_if_proven(self.stop_when)
+
     def play(self, show: Callable[[int], None], file: Path | None, seconds: float) -> None:
         saved = time.monotonic()
+        if file is not None:
+            self._save(file)  # what cannot be stored is better known now
         show(len(self.records))
         try:
             while len(self.records) < self.rounds and self.records.stopped is None:
@@ -113,11 +137,11 @@ class _Run:
                 if file is not None and time.monotonic() - saved > seconds:
                     self._save(file)
                     saved = time.monotonic()
-        except KeyboardInterrupt as interrupt:
+        except BaseException as error:
             where = "" if file is None else f"; the same call goes on from {file}"
-            interrupt.add_note(f"interrupted after {len(self.records)} of {self.rounds} rounds{where}")
+            error.add_note(f"stopped after {len(self.records)} of {self.rounds} rounds{where}")
             # An attribute and not a class of its own: Python ends with the usual status for KeyboardInterrupt only.
-            interrupt.records = self.records  # type: ignore[attr-defined]
+            error.records = self.records  # type: ignore[attr-defined]
             raise
         finally:
             if file is not None:
@@ -134,11 +158,11 @@ class _Run:
         difference = self.policy.difference(stored)
         if difference is not None:
             raise InvalidInput(f"the checkpoint is of a run of another policy ({difference}); give another file")
-        self.policy.__dict__.update(stored.__dict__)
-        known = Records.from_state_dict(state["records"])
-        self.records.rows[:] = known.rows
-        self.records.stopped = known.stopped if self.stop_when is not None else None
-        self._late = [(int(a), int(b), int(c)) for a, b, c in state["late"]]
+        # The policy and its sequence are the user's objects: they take over what was stored.
+        sequence = self.policy.sequence
+        sequence.__dict__.update(stored.sequence.__dict__)
+        self.policy.__dict__.update({**stored.__dict__, "sequence": sequence})
+        self.records.rows[:] = Records.from_state_dict(state["records"]).rows
         logger.info("going on from round %d", len(self.records))
 
     def _save(self, file: Path) -> None:
@@ -147,7 +171,6 @@ class _Run:
             "environment": self.environment.fingerprint(),
             "policy": self.policy.state_dict(),
             "records": self.records.state_dict(),
-            "late": [list(part) for part in self._late],
         }
         with _interrupts_deferred():
             write_state(file, state)
@@ -157,11 +180,15 @@ class _Run:
         t = len(self.records)
         n = min(self.batch, self.rounds - t)
         offer = self.environment.offer(t)
+        arms = offer.arms
+        if arms is None and self.policy.actions is None:
+            arms = self.environment.actions
+        before = self.policy._before_asking()
         choices: list[Choice] = []
         try:
             started = time.perf_counter()
             with _interrupts_deferred():
-                choices = self.policy.ask(offer.arms, context=offer.context, n=n)
+                choices = self.policy.ask(arms, context=offer.context, n=n)
             asked = (time.perf_counter() - started) / n
             played = [self._play(t + k, t, choice) for k, choice in enumerate(choices)]
             with _interrupts_deferred():
@@ -169,11 +196,11 @@ class _Run:
                 choices = []  # from here on they count as played
                 self._receive(rows)
                 self._deliver(t + n - 1)
-                self._consider_stopping(t, n)
+                if self.stop_when is not None and (t + n) // self.stop_when.every > t // self.stop_when.every:
+                    self._stop_if_proven(self.stop_when)
         except BaseException:  # an interrupt, or an error of the environment's: what was chosen was never played
-            with _interrupts_deferred():
-                for choice in choices:
-                    self.policy.cancel(choice)
+            if choices:
+                self.policy._take_back(before, choices)
             raise
 
     def _play(self, round_: int, t: int, choice: Choice) -> dict[str, Any]:
@@ -187,13 +214,15 @@ class _Run:
 
     def _row(self, round_: int, choice: Choice, outcome: dict[str, Any], asked: float) -> Record:
         wait = self.delay(round_, outcome["reward"]) if callable(self.delay) else self.delay
-        told = None if wait is None else round_ + positive_int(wait + 1, "delay + 1") - 1
+        told = None if wait is None else round_ + _rounds_late(wait)
         return Record.of(round_, choice, **outcome, told=told, ask_seconds=asked, tell_seconds=0.0)
 
     def _receive(self, rows: list[Record]) -> None:
         for row in rows:
             self.records.append(row)
-            if row.told is not None:
+            if row.told is None:
+                self.policy.cancel(row.id, played=True)
+            else:
                 self._late.append((row.told, row.id, len(self.records) - 1))
 
     def _deliver(self, now: int) -> None:
@@ -207,13 +236,17 @@ class _Run:
         for _, _, row in due:
             object.__setattr__(self.records[row], "tell_seconds", spent)
 
-    def _consider_stopping(self, t: int, n: int) -> None:
-        rule = self.stop_when
-        if rule is None or (t + n) // rule.every == t // rule.every:
-            return
+    def _stop_if_proven(self, rule: StopWhen) -> None:
         found = rule.met_by(self.policy)
         if found is not None:
             self.records.stopped = f"gap {found.gap:.4g} ≤ {rule.gap:g} proven ({found.proof})"
+
+
+def _rounds_late(delay: int) -> int:
+    """A delay as an int ≥ 0."""
+    if isinstance(delay, bool) or not isinstance(delay, int | np.integer) or delay < 0:
+        raise InvalidInput(f"delay must be an integer ≥ 0, or None for a reward that never comes; got {delay!r}")
+    return int(delay)
 
 
 @contextlib.contextmanager

@@ -158,14 +158,12 @@ def test_wrong_assumptions_are_reported(stated):
 
 
 @pytest.mark.parametrize("stated", [{"norm_bound": 0.05}, {"sigma": 1e-4}], ids=["B", "sigma"])
-def test_with_inflate_it_warns_once_a_call_flags_and_goes_on(stated, tmp_path):
+def test_with_inflate_it_warns_once_flags_and_goes_on(stated, tmp_path):
     policy = lying("inflate", **stated)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         play(policy, 120)
-        assert caught
-        assert all(issubclass(w.category, mb.AssumptionsRefutedWarning) for w in caught)
-        assert len(caught) <= 120
+        assert [w.category for w in caught] == [mb.AssumptionsRefutedWarning]
         choice = policy.ask()
         certificate, bound = policy.certificate(), policy.regret_bound()
     assert policy.refuted

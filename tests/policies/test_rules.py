@@ -245,6 +245,7 @@ def test_exploration_says_what_it_costs():
     assert "no regret bound is known in advance" in sentences[0.5]
     assert "worst_case" in sentences[1.0]
     assert "times 1.5" in sentences[2.0]
+    assert "NOT PROVEN" not in sentences[1.0]
     assert "Nothing is guaranteed" in mb.UCB(mb.BayesCredible(2, sigma=1.0)).guarantee
 
 

@@ -181,6 +181,12 @@ class MartingaleMixture(BallSequence):
         radius = self._ridge_radius(self._cost, self.norm_bound)
         return ellipsoid_maximum(spectrum, directions, ridge_alpha, radius**2, with_theta=with_theta)
 
+    def _checked_alpha(self, alpha: float | None) -> float | None:
+        checked = super()._checked_alpha(alpha)
+        if checked is not None and self._uses_ridge_form:
+            self._beyond_ridge(checked)
+        return checked
+
     def _reported(self, maximum: Array, sign: float) -> Reported:
         # What is bounded is the expected reward, which may differ from φᵀθ* by ε.
         return super()._reported(maximum + self.misspecification, sign)

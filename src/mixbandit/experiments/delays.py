@@ -86,7 +86,7 @@ def simulate(settings: DelaySettings, repetition: int) -> tuple[int]:
         reward = environment.reward(t, choice)
         wait = _wait(settings.feedback, reward - environment.expected(t, choice), rng)
         if wait is None:
-            policy.cancel(choice)
+            policy.cancel(choice, played=True)
         else:
             late.append((t + wait, choice, reward))
         due = [part for part in late if part[0] <= t]

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixbandit._validation import Array, as_float_array, as_rows, check_finite, positive, positive_int
-from mixbandit.errors import InvalidInput
+from mixbandit.errors import InvalidInput, NotStorable
 
 
 class FeatureMap(abc.ABC):
@@ -148,12 +148,35 @@ class FromCallable(FeatureMap):
             ahead, behind = actions.copy(), actions.copy()
             ahead[:, i] += steps[:, i]
             behind[:, i] -= steps[:, i]
-            rise = np.einsum("nd,nd->n", self._evaluate(ahead) - self._evaluate(behind), v)
-            gradient[:, i] = rise / (ahead[:, i] - behind[:, i])
+            high, low = self._unchecked(ahead), self._unchecked(behind)
+            # Where the function ends, as a root does at 0, the difference is taken on one side.
+            for side, moved in ((high, ahead), (low, behind)):
+                missing = ~np.isfinite(side).all(axis=1)
+                if missing.any():
+                    moved[missing] = actions[missing]
+                    side[missing] = self._evaluate(actions[missing])
+            step = ahead[:, i] - behind[:, i]
+            if not step.all():
+                raise InvalidInput(f"the feature function has no finite values beside {actions[step == 0.0][0]}")
+            gradient[:, i] = np.einsum("nd,nd->n", high - low, v) / step
         return gradient
 
+    def _unchecked(self, actions: Array) -> Array:
+        """Values that may be NaN or infinite, for actions that nobody asked about."""
+        with np.errstate(all="ignore"):
+            output = as_float_array(self.function(actions.copy()), "the output of the feature function")
+        if output.shape != (len(actions), self.dim):
+            raise InvalidInput(f"the feature function must return shape {(len(actions), self.dim)}, got {output.shape}")
+        return output.copy()
+
     def _parameters(self) -> dict[str, Any]:
-        return {"name": getattr(self.function, "__qualname__", repr(self.function)), **super()._parameters()}
+        name = getattr(self.function, "__qualname__", repr(self.function))
+        try:
+            return {"name": name, **super()._parameters()}
+        except Exception as error:  # whatever a user's function raises away from the actions it was made for
+            raise NotStorable(
+                f"{name} has no values at the actions by which it would be recognised: {error}"
+            ) from error
 
 
 def as_feature_map(features: FeatureMap | int | Any) -> FeatureMap:

@@ -7,10 +7,9 @@ A policy holds two things apart. It *acts* on whatever it likes, pending choices
 from __future__ import annotations
 
 import abc
-import contextlib
 import dataclasses
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self, overload
 
@@ -18,9 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixbandit._statefile import write_state
-from mixbandit._validation import Array, as_generator, positive_int, stored_generator
+from mixbandit._validation import LARGEST_DATUM, Array, as_generator, check_finite, positive_int, stored_generator
 from mixbandit.acquisition import ArmsField, BoxField, Field, Found, Optimism
-from mixbandit.actions import Arms, Box, Region, as_context, as_region, region_from_state_dict
+from mixbandit.actions import Arms, Box, Region, as_region, offered, region_from_state_dict
 from mixbandit.certify import Certificate, certificate
 from mixbandit.confidence import ConfidenceSequence, sequence_from_state_dict
 from mixbandit.errors import DamagedState, InvalidInput, MixbanditError
@@ -58,7 +57,7 @@ class Policy(abc.ABC):
         if not isinstance(sequence, ConfidenceSequence):
             raise InvalidInput(f"sequence must be a confidence sequence, as MartingaleMixture; got {sequence!r}")
         self.sequence = sequence
-        self.actions = None if actions is None else as_region(actions)
+        self._actions = None if actions is None else as_region(actions)
         if self.actions is not None and self.actions.dim > sequence.features.dim_in:
             raise InvalidInput(
                 f"actions have dimension {self.actions.dim}, more than the features take ({sequence.features.dim_in})"
@@ -76,8 +75,13 @@ class Policy(abc.ABC):
         return f"{type(self).__name__}({self.sequence!r}, {self.actions!r}, {counts})"
 
     @property
+    def actions(self) -> Region | None:
+        """What may be chosen, unless `ask` is given something else."""
+        return self._actions
+
+    @property
     def rounds(self) -> int:
-        """How many choices have been made, pending ones included."""
+        """How many choices have been made, pending and cancelled ones included."""
         return self._ledger.next_id
 
     @property
@@ -133,11 +137,12 @@ class Policy(abc.ABC):
         had brought what is expected of them, so that asking again gives something else that is worth knowing. A list
         holds different arms as long as there are so many, unless `distinct` is False. On an error nothing changes.
         """
-        region, vector = self._region(arms, context)
+        region, vector = self._offered(arms, context, "arms")
         count = 1 if n is None else positive_int(n, "n")
+        refuted = self._check_assumptions()
         saved = self._rng.bit_generator.state
         try:
-            with self._assumptions_checked():
+            with quiet(refuted):
                 field = self._field(region, self._rng)
                 entries = self._choose(region, field, vector, count, distinct)
         except BaseException:  # an interrupt, too, leaves everything as it was
@@ -185,6 +190,7 @@ class Policy(abc.ABC):
         self, number: int, row: Array, index: int | None, region: Region, context: Array | None, optimum: float | None
     ) -> Open:
         phi = self.sequence._features(row[None])
+        check_finite(phi, "features", LARGEST_DATUM)  # more could be chosen, but not be learnt from
         lower, upper = self.sequence._both_bounds(phi, self._reporting_alpha)
         low, high = float(lower.bounds[0]), float(upper.bounds[0])
         width = analytic = None
@@ -211,6 +217,17 @@ class Policy(abc.ABC):
         )
         return Open(choice, row.copy(), width, analytic)
 
+    def _before_asking(self) -> tuple[Any, ...]:
+        """What `ask` changes, for `_take_back`."""
+        return self._rng.bit_generator.state, self._ledger.snapshot(), self._account.searched, self._warm, self._refuted
+
+    def _take_back(self, before: tuple[Any, ...], choices: list[Choice]) -> None:
+        """Undo the last `ask`, whose choices were never played, to the bit."""
+        self._rng.bit_generator.state, ledger, self._account.searched, self._warm, self._refuted = before
+        self._ledger.restore(ledger)
+        for choice in choices:
+            self._history.drop(choice.id)
+
     @property
     def _reporting_alpha(self) -> float | None:
         """The multiplier of the bounds in choices; None for the exact ones."""
@@ -218,7 +235,6 @@ class Policy(abc.ABC):
 
     def _commit(self, entries: list[Open], region: Region, field: ArmsField | BoxField) -> None:
         for entry in entries:
-            self._account.add(entry)
             self._refuted |= not entry.choice.trusted
             if self.keep_history:
                 self._history.add(entry.choice.id, entry.row, None if region is self.actions else region)
@@ -248,6 +264,8 @@ class Policy(abc.ABC):
         nothing changes.
         """
         entries, values, levels = self._ledger.told(choice, reward, sigma)
+        weights = np.array([1.0 if level is None else self.sequence.sigma / level for level in levels])
+        check_finite(weights * values, "reward", LARGEST_DATUM)
         if self.strict:
             self._hold(entries, values, levels)
         else:
@@ -275,20 +293,25 @@ class Policy(abc.ABC):
         rows = np.array([entry.row for entry in entries])
         known = any(level is not None for level in levels)
         sigma = [self.sequence.sigma if level is None else level for level in levels] if known else None
-        self.sequence.update(rows, values, sigma)
-        self._ledger.remove(entries)
+        # Out of the ledger first: an interrupt in between must not let a reward be told, and count, twice.
+        with self._ledger.without(entries):
+            self.sequence.update(rows, values, sigma)
+        for entry in entries:
+            self._account.settle(entry)
 
-    def cancel(self, choice: Choice | int) -> Self:
-        """Give up a choice that will bring no reward: it was never played, or its reward is lost.
+    def cancel(self, choice: Choice | int, *, played: bool = False) -> Self:
+        """Give up a choice that will bring no reward: it was never played, or it was `played` and the reward is lost.
 
-        It no longer counts as pending, nor in regret bounds. For the bounds to stay valid, what made it be lost
-        must have nothing to do with the reward's value.
+        It no longer counts as pending. In regret bounds it counts only if it was played. For bounds to stay valid,
+        what made a reward be lost must have nothing to do with its value.
         """
-        entry = self._ledger.find(choice)
-        self._ledger.remove([entry])
-        self._account.remove(entry)
-        self._history.drop(entry.choice.id)
-        self._release()
+        entry = self._ledger.find(choice, held=True)
+        with self._ledger.without([entry]):
+            self._release()
+        if played:
+            self._account.settle(entry)
+        else:
+            self._history.drop(entry.choice.id)
         return self
 
     def learn(self, actions: ArrayLike, rewards: ArrayLike, sigma: ArrayLike | None = None) -> Self:
@@ -309,8 +332,8 @@ class Policy(abc.ABC):
 
         `proof` insists on one way over a box: "branch-and-bound", "range" or "search". Print it to read it.
         """
-        region, vector = self._region(over, context, name="over")
-        with self._assumptions_checked():
+        region, vector = self._offered(over, context, "over")
+        with quiet(self._check_assumptions()):
             rng = np.random.default_rng(_READING_SEED)
             found = certificate(self.sequence, region, rng, proof=proof, warm=self._warm)
         self._refuted |= not found.trusted
@@ -321,49 +344,34 @@ class Policy(abc.ABC):
         """Bounds on the regret of all choices so far; print it to read it."""
         hindsight, proof = None, None
         if self.keep_history:
-            with self._assumptions_checked():
+            with quiet(self._check_assumptions()):
                 hindsight, proof = self._history.regret(self.sequence, self.actions, self._warm)
+        account = self._account.with_open(self._ledger)
         return RegretBound(
-            rounds=self.rounds,
-            widths=self._account.widths,
-            analytic=self._account.analytic,
+            rounds=account.count,
+            widths=account.widths,
+            analytic=account.analytic,
             hindsight=hindsight,
-            proof=self._account.proof,
+            proof=account.proof,
             hindsight_proof=proof,
             delta=self.sequence.delta,
             guarantee=self.sequence.guarantee,
             trusted=not self.refuted,
         )
 
-    @contextlib.contextmanager
-    def _assumptions_checked(self) -> Iterator[None]:
-        """Note a refutation for good, raise or warn as the sequence is set to, and warn once only."""
+    def _offered(
+        self, given: Region | ArrayLike | None, context: ArrayLike | None, name: str
+    ) -> tuple[Region, Array | None]:
+        return offered(self.actions, given, context, self.sequence.features.dim_in, name)
+
+    def _check_assumptions(self) -> bool:
+        """Whether the data refute the assumptions now: noted for good, with an error every time or one warning."""
         refuted = self.sequence.is_refuted
         if refuted:
-            self._refuted = True
-            self.sequence._report_refuted()
-        with quiet(refuted):
-            yield
-
-    def _region(
-        self, arms: Region | ArrayLike | None, context: ArrayLike | None, name: str = "arms"
-    ) -> tuple[Region, Array | None]:
-        """What may be chosen, as rows that the features take, and the context in front of them."""
-        region = self.actions if arms is None else as_region(arms, name)
-        if region is None:
-            raise InvalidInput(f"this policy has no actions of its own: pass them as `{name}`")
-        missing = self.sequence.features.dim_in - region.dim
-        if context is None:
-            if missing:
-                raise InvalidInput(
-                    f"{name} have dimension {region.dim} and the features take {self.sequence.features.dim_in}"
-                    + (": pass a context" if missing > 0 else "")
-                )
-            return region, None
-        if missing <= 0:
-            raise InvalidInput(f"the features take rows of {region.dim}, which leaves no place for a context")
-        vector = as_context(context, missing)
-        return region.given(vector), vector
+            known, self._refuted = self._refuted, True
+            if not known or self.sequence.on_empty == "raise":
+                self.sequence._report_refuted()
+        return refuted
 
     # ---- state
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._validation import Array, as_number, check_finite, positive
+from mixbandit._validation import LARGEST_DATUM, Array, as_number, check_finite, positive
+from mixbandit.actions import storable_label
 from mixbandit.errors import DamagedState, InvalidInput
 
 
@@ -49,7 +51,7 @@ class Open:
             "id": choice.id,
             "row": self.row.copy(),
             "context": 0 if choice.context is None else len(choice.context),
-            "label": choice.label,
+            "label": storable_label(choice.label),
             "index": choice.index,
             "lower": choice.lower,
             "upper": choice.upper,
@@ -90,8 +92,8 @@ class Ledger:
             self._open[entry.choice.id] = entry
         self.next_id += len(entries)
 
-    def find(self, choice: Choice | int) -> Open:
-        """The entry of a choice that still waits for its reward; InvalidInput for any other."""
+    def find(self, choice: Choice | int, *, held: bool = False) -> Open:
+        """The entry of a choice whose reward is awaited or, if `held`, held back; InvalidInput for any other."""
         number = choice.id if isinstance(choice, Choice) else choice
         if isinstance(number, bool) or not isinstance(number, int | np.integer):
             raise InvalidInput(f"a reward is told for a Choice or its id, got {choice!r}")
@@ -101,7 +103,7 @@ class Ledger:
             waiting = ", ".join(str(i) for i in list(self._open)[:5]) or "none"
             problem = "has been told or cancelled already" if known else "is unknown"
             raise InvalidInput(f"choice {number} {problem}; waiting for rewards: {waiting}")
-        if entry.reward is not None:
+        if entry.reward is not None and not held:
             raise InvalidInput(f"choice {number} has been told already; its reward waits for earlier choices")
         if isinstance(choice, Choice) and not np.array_equal(choice.action, entry.choice.action):
             raise InvalidInput(f"choice {number} was made by another bandit: its action is {choice.action}")
@@ -114,16 +116,17 @@ class Ledger:
         sigma: float | ArrayLike | None,
     ) -> tuple[list[Open], Array, list[float | None]]:
         """What a call of `tell` says, checked: entries, rewards, and noise levels where they were given."""
-        many = isinstance(choice, Sequence)
-        choices = list(choice) if isinstance(choice, Sequence) else [choice]
+        many = isinstance(choice, Sequence | np.ndarray) or hasattr(choice, "to_numpy")
+        choices: list[Any] = list(choice) if many else [choice]  # type: ignore[arg-type]
         rewards = np.ravel(np.asarray(reward, dtype=object)) if many else [reward]
         if len(rewards) != len(choices):
             raise InvalidInput(f"{len(choices)} choices came with {len(rewards)} rewards")
         entries = [self.find(one) for one in choices]
         if len({entry.choice.id for entry in entries}) != len(entries):
             raise InvalidInput("a choice occurs twice in one call")
-        values = np.array([as_number(value, "reward") for value in rewards])
-        check_finite(values, "reward")
+        # Clicks and successes come as truth values.
+        values = np.array([float(r) if isinstance(r, bool | np.bool_) else as_number(r, "reward") for r in rewards])
+        check_finite(values, "reward", LARGEST_DATUM)
         if sigma is None:
             return entries, values, [None] * len(entries)
         levels = np.ravel(np.asarray(sigma, dtype=object))
@@ -131,9 +134,24 @@ class Ledger:
             raise InvalidInput(f"sigma must be one number or {len(entries)}, got {len(levels)}")
         return entries, values, [positive(level, "sigma") for level in np.broadcast_to(levels, (len(entries),))]
 
-    def remove(self, entries: list[Open]) -> None:
+    @contextlib.contextmanager
+    def without(self, entries: list[Open]) -> Iterator[None]:
+        """Take entries out, before what follows from that is done; if it fails, they are back in their places."""
+        saved = dict(self._open)
         for entry in entries:
             del self._open[entry.choice.id]
+        try:
+            yield
+        except BaseException:
+            self._open = saved
+            raise
+
+    def snapshot(self) -> tuple[int, dict[int, Open]]:
+        """What `restore` goes back to, as long as no entry is changed."""
+        return self.next_id, dict(self._open)
+
+    def restore(self, snapshot: tuple[int, dict[int, Open]]) -> None:
+        self.next_id, self._open = snapshot
 
     def released(self) -> list[Open]:
         """The told choices before which nothing is waiting, in order of play."""

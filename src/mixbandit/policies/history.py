@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import copy
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,14 @@ from mixbandit.policies.choice import Open
 
 
 class RegretAccount:
-    """Sums of what every choice adds to the data-dependent regret bounds; None once a choice's is not known."""
+    """What every choice adds to the data-dependent regret bounds, summed over those that are done with.
+
+    Open choices are added when somebody asks, and never subtracted: a cancelled one leaves no rounding behind.
+    """
 
     def __init__(self) -> None:
-        self.widths: float | None = 0.0
+        self.count = 0
+        self.widths: float | None = 0.0  # None once a choice's is not known
         self.analytic: float | None = 0.0
         self.searched = False  # whether a search over a box had to find the largest upper bound
 
@@ -26,26 +31,31 @@ class RegretAccount:
     def proof(self) -> str:
         return "search" if self.searched else "enumerated"
 
-    def add(self, entry: Open) -> None:
-        self._change(entry, 1.0)
-
-    def remove(self, entry: Open) -> None:
-        self._change(entry, -1.0)
-
-    def _change(self, entry: Open, sign: float) -> None:
+    def settle(self, entry: Open) -> None:
+        """Count a choice for good."""
+        self.count += 1
         if entry.width is None or entry.analytic is None or self.widths is None or self.analytic is None:
             self.widths = self.analytic = None
         else:
-            self.widths += sign * entry.width
-            self.analytic += sign * entry.analytic
+            self.widths += entry.width
+            self.analytic += entry.analytic
+
+    def with_open(self, entries: Iterable[Open]) -> RegretAccount:
+        """The account as if open choices were settled."""
+        new = copy.copy(self)
+        for entry in entries:
+            new.settle(entry)
+        return new
 
     def state_dict(self) -> dict[str, Any]:
-        return {"widths": self.widths, "analytic": self.analytic, "searched": self.searched}
+        return dict(self.__dict__)
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any]) -> RegretAccount:
         new = cls()
-        new.widths, new.analytic, new.searched = state["widths"], state["analytic"], bool(state["searched"])
+        new.count, new.searched = int(state["count"]), bool(state["searched"])
+        for name in ("widths", "analytic"):
+            setattr(new, name, None if state[name] is None else float(state[name]))
         return new
 
 
@@ -62,6 +72,7 @@ class History:
             self._regions[number] = region
 
     def drop(self, number: int) -> None:
+        """Forget a choice that was never played."""
         self._rows.pop(number, None)
         self._regions.pop(number, None)
 

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from mixbandit._validation import multiplier, nonnegative
 from mixbandit.acquisition import Field, Optimism
 from mixbandit.actions import Region
-from mixbandit.confidence import ConfidenceSequence
+from mixbandit.confidence import ConfidenceSequence, MartingaleMixture
+from mixbandit.forecasters import Scaled
 from mixbandit.policies.base import Policy, Selection
 
 
@@ -61,10 +62,14 @@ class UCB(Policy):
                 f"With exploration={self.exploration:g} < 1 no regret bound is known in advance: an action that may "
                 "be the best can be ignored for ever."
             )
+        sequence = self.sequence
+        exact = isinstance(sequence, MartingaleMixture) and isinstance(sequence.mixture, Scaled)
+        if not exact or sequence.misspecification or self.alpha not in (None, sequence.alpha0):  # type: ignore[attr-defined]
+            return "No regret bound known in advance is computed for these settings."
         factor = "" if self.exploration == 1.0 else f", times {0.5 * (1.0 + self.exploration):g}"
         return (
-            f"With standard and scaled mixtures `regret.worst_case` bounds the regret in advance{factor}, as far as "
-            "the largest upper bound is found and rewards are told before the next choice."
+            f"`regret.worst_case` bounds the regret in advance{factor}, as far as the largest upper bound is found and "
+            "rewards are told before the next choice."
         )
 
     def _parameters(self) -> dict[str, Any]:
