@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixbandit._validation import Array, as_float_array, as_vector, check_finite
-from mixbandit.errors import DamagedState, InvalidInput, NotStorable
+from mixbandit.errors import DamagedState, InvalidInput, NotStorable, reading
 
 
 class Arms:
@@ -156,13 +156,11 @@ def offered(
 
 def region_from_state_dict(state: Mapping[str, Any]) -> Region:
     """What `state_dict` described."""
-    try:
+    with reading("the actions"):
         if state.get("type") == "Arms":
             return Arms(np.asarray(state["actions"], dtype=np.float64), state["labels"])
         if state.get("type") == "Box":
             return Box(state["low"], state["high"])
-    except KeyError as error:
-        raise DamagedState(f"the stored actions lack {error}") from error
     raise DamagedState(f"actions of unknown type {state.get('type')!r}")
 
 

@@ -1,7 +1,9 @@
 """What can go wrong, as types: one base class, few children."""
 
+import contextlib
 import sys
 import warnings
+from collections.abc import Iterator
 
 
 class MixbanditError(Exception):
@@ -30,6 +32,19 @@ class DamagedState(MixbanditError, ValueError):
 
 class MissingDependency(MixbanditError, ImportError):
     """An optional part needs a package that is not installed."""
+
+
+@contextlib.contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Whatever goes wrong while a stored state is read becomes a DamagedState, unless it has a name already."""
+    try:
+        yield
+    except KeyError as error:
+        raise DamagedState(f"the state of {what} lacks {error}") from error
+    except MixbanditError:
+        raise
+    except (TypeError, ValueError, AttributeError) as error:
+        raise DamagedState(f"the state of {what} cannot be read: {error}") from error
 
 
 class AssumptionsRefutedWarning(UserWarning):

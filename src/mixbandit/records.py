@@ -18,7 +18,7 @@ from mixbandit._extras import import_extra
 from mixbandit._files import write_atomically
 from mixbandit._validation import Array
 from mixbandit.actions import storable_label
-from mixbandit.errors import DamagedState, InvalidInput
+from mixbandit.errors import InvalidInput, reading
 from mixbandit.policies import Choice
 
 if TYPE_CHECKING:
@@ -149,9 +149,7 @@ class Records:
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any]) -> Records:
-        try:
+        with reading("the records"):
             new = cls([Record(**row) for row in state["rows"]])
             new.stopped = state["stopped"]
-            return new
-        except (TypeError, KeyError) as error:
-            raise DamagedState(f"the stored records cannot be read: {error}") from error
+        return new

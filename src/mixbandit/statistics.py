@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from mixbandit._validation import Array
-from mixbandit.errors import DamagedState
+from mixbandit.errors import DamagedState, reading
 
 _EPS = float(np.finfo(np.float64).eps)
 # Rows wait in a buffer of this many before they are folded into the factor for good. A query folds them
@@ -189,7 +189,7 @@ class Statistics:
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any]) -> Statistics:
-        try:
+        with reading("the statistics"):
             new = cls(int(state["dim"]))
             new.count, new.weight2 = int(state["count"]), float(state["weight2"])
             width = new.dim + 1
@@ -198,10 +198,6 @@ class Statistics:
                 np.asarray(state["buffer"], dtype=np.float64),
             )
             buffer = buffer.reshape(-1, width) if buffer.size else np.empty((0, width))
-        except KeyError as error:
-            raise DamagedState(f"the state of the statistics lacks {error}") from error
-        except (TypeError, ValueError) as error:
-            raise DamagedState(f"the state of the statistics cannot be read: {error}") from error
         upper = factor.shape == (width, width) and not np.tril(factor, -1).any()
         if not upper or new.count != state["count"] or len(buffer) > min(_BUFFER_ROWS, new.count):
             raise DamagedState(

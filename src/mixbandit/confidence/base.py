@@ -34,8 +34,8 @@ from mixbandit.errors import (
     AssumptionsRefutedWarning,
     DamagedState,
     InvalidInput,
-    MixbanditError,
     NotMergeable,
+    reading,
     warn_user,
 )
 from mixbandit.features import FeatureMap, FromCallable, Identity, as_feature_map, features_from_state_dict
@@ -244,17 +244,11 @@ class ConfidenceSequence(abc.ABC):
             raise DamagedState(f"this is the state of a {state.get('type')!r}, not of a {cls.__name__}")
         if state.get("version") != STATE_VERSION:
             raise DamagedState(f"this state has version {state.get('version')!r}; this mixbandit reads {STATE_VERSION}")
-        try:
+        with reading(cls.__name__):
             feature_map = features_from_state_dict(state["features"], features)
             new = cls._from_parameters(feature_map, state)
             statistics = Statistics.from_state_dict(state["statistics"])
             new._recall(state)
-        except KeyError as error:
-            raise DamagedState(f"the state of {cls.__name__} lacks {error}") from error
-        except MixbanditError:
-            raise
-        except (TypeError, ValueError, AttributeError) as error:
-            raise DamagedState(f"the state of {cls.__name__} cannot be read: {error}") from error
         if statistics.dim != new.features.dim:
             raise DamagedState(f"the features have dimension {new.features.dim}, the stored data {statistics.dim}")
         new._statistics = statistics

@@ -22,7 +22,7 @@ from mixbandit.acquisition import ArmsField, BoxField, Field, Found, Optimism
 from mixbandit.actions import Arms, Box, Region, as_region, offered, region_from_state_dict
 from mixbandit.certify import Certificate, certificate
 from mixbandit.confidence import ConfidenceSequence, sequence_from_state_dict
-from mixbandit.errors import DamagedState, InvalidInput, MixbanditError
+from mixbandit.errors import DamagedState, InvalidInput, reading
 from mixbandit.features import FeatureMap
 from mixbandit.policies.acting import anticipating, nudged, quiet
 from mixbandit.policies.choice import Choice, Ledger, Open
@@ -411,7 +411,7 @@ class Policy(abc.ABC):
         """The policy that `state_dict` described; `features` again if they are a user's function."""
         if state.get("type") != cls.__name__:
             raise DamagedState(f"this is the state of a {state.get('type')!r}, not of a {cls.__name__}")
-        try:
+        with reading(cls.__name__):
             new = cls._from_parameters(
                 sequence_from_state_dict(state["sequence"], features),
                 None if state["actions"] is None else region_from_state_dict(state["actions"]),
@@ -422,12 +422,6 @@ class Policy(abc.ABC):
                 track_regret=state["track_regret"],
             )
             new._recall(state)
-        except KeyError as error:
-            raise DamagedState(f"the state of {cls.__name__} lacks {error}") from error
-        except MixbanditError:
-            raise
-        except (TypeError, ValueError, AttributeError) as error:
-            raise DamagedState(f"the state of {cls.__name__} cannot be read: {error}") from error
         return new
 
     @classmethod
