@@ -13,6 +13,7 @@ from mixbandit.confidence import (
     RunningIntersection,
     Support,
 )
+from mixbandit.datasets import Dataset, load_dataset
 from mixbandit.environments import ChangingArms, Environment, FunctionEnvironment, LinearEnvironment, Offer
 from mixbandit.errors import (
     AssumptionsRefuted,
@@ -78,6 +79,7 @@ __all__ = [
     "Choice",
     "ConfidenceSequence",
     "DamagedState",
+    "Dataset",
     "Disjoint",
     "Environment",
     "FeatureMap",
@@ -119,6 +121,7 @@ __all__ = [
     "UniformSampling",
     "__version__",
     "load",
+    "load_dataset",
     "regret",
     "run",
     "save",
