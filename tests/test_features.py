@@ -114,7 +114,7 @@ def test_disjoint_gives_every_arm_a_block_of_its_own():
 
 @pytest.mark.parametrize("number", [-1.0, 4.0, 1.5])
 def test_a_wrong_arm_number_is_named(number):
-    with pytest.raises(mb.InvalidInput, match=rf"0 … 3, got {number:g}"):
+    with pytest.raises(mb.InvalidInput, match=rf"0 … 3, as actions, got {number:g}"):
         mb.Disjoint(1, arms=4)([[0.3, 2.0], [0.3, number]])
 
 

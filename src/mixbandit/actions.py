@@ -146,7 +146,7 @@ def offered(
             advice = "" if missing < 0 else ": pass a context"
             if isinstance(region, Arms) and region.dim == 1 and len(region) == dim_in:
                 advice += ", or, for a single arm, a list of one row"
-            raise InvalidInput(f"{name} have dimension {region.dim} and the features take {dim_in}{advice}")
+            raise InvalidInput(f"{name}: actions of dimension {region.dim}, where the features take {dim_in}{advice}")
         return region, None
     if missing <= 0:
         raise InvalidInput(f"the features take rows of {region.dim}, which leaves no place for a context")

@@ -44,6 +44,7 @@ class Certificate:
     optimum_found: float | None = None  # the largest upper bound that a search met: how loose the proof may be
     guarantee: str = "anytime"
     trusted: bool = True  # False: the assumptions are refuted, and the bounds come from an inflated set
+    assumptions: str = ""  # what was stated, and is taken for granted
 
     @property
     def proven(self) -> bool:
@@ -63,17 +64,19 @@ class Certificate:
         lines = [
             f"Worth at least {self.lower:.4g}: {name}, by {self.t} rewards.",
             f"Its expected reward lies in [{self.lower:.4g}, {self.upper:.4g}].",
-            f"No action is worth more than {self.optimum_upper:.4g}, a gap of at most {self.gap:.4g} ({how}).",
+            f"No action is worth more than {self.optimum_upper:.4g} ({how}).",
+            f"Compared with it directly, no action is better by more than {self.gap:.4g}.",
         ]
-        if self.guarantee == "anytime":
-            what = "The first two lines hold" if self.proof == "search" else "All of this holds"
-            lines.append(f"{what} at all times at once with probability at least {1 - self.delta:.6g}.")
-        else:
-            lines.append(
-                "The bounds are Bayesian: right on average over the prior, with no guarantee for this problem."
-            )
         if not self.trusted:
-            lines.append("WARNING: the data refute the stated assumptions; none of this is guaranteed.")
+            return "\n".join(
+                ["WARNING: the data refute the stated assumptions; nothing of this is guaranteed:", *lines]
+            )
+        if self.guarantee != "anytime":
+            lines.append("The bounds are Bayesian: right on average over the prior, no guarantee for this problem.")
+            return "\n".join(lines)
+        what = "The first two lines hold" if self.proof == "search" else "All of this holds"
+        lines.append(f"{what} at all times at once with probability at least {1 - self.delta:.6g},")
+        lines.append(f"given {self.assumptions or 'what was stated'}, and expected rewards linear in the features.")
         return "\n".join(lines)
 
 
@@ -230,7 +233,8 @@ def _highest(sequence: ConfidenceSequence) -> float | None:
 
 
 def _stamp(sequence: ConfidenceSequence) -> dict[str, Any]:
-    return {"t": sequence.t, "delta": sequence.delta, "guarantee": sequence.guarantee}
+    stated = {"t": sequence.t, "delta": sequence.delta, "guarantee": sequence.guarantee}
+    return {**stated, "assumptions": sequence._stated()}
 
 
 def _shown(action: Any) -> str:

@@ -41,6 +41,10 @@ class StopWhen:
     gap: float
     every: int = 10
 
+    def __call__(self, policy: Policy) -> bool:
+        """Whether to stop, for loops of one's own."""
+        return self.met_by(policy) is not None
+
     def met_by(self, policy: Policy) -> Certificate | None:
         """The certificate that allows to stop, if there is one. A search that proves nothing never does."""
         found = policy.certificate()
@@ -48,7 +52,7 @@ class StopWhen:
 
 
 def stop_when(*, gap: float, every: int = 10) -> StopWhen:
-    """For `run(…, stop_when=…)`: look every so many rounds whether the gap is proven to be at most this."""
+    """Look every so many rounds whether the gap is proven to be at most this: for `run`, or called with a policy."""
     return StopWhen(nonnegative(gap, "gap"), positive_int(every, "every"))
 
 

@@ -128,7 +128,7 @@ class ConfidenceSequence(abc.ABC):
     def _report_refuted(self) -> None:
         """Raise AssumptionsRefuted or warn, as `on_empty` says, if the assumptions are refuted."""
         if self.is_refuted:
-            self._refuted("the confidence set is empty" if self.is_empty else "they scatter more than sigma allows")
+            self._refuted("the confidence set is empty" if self.is_empty else "these scatter more than sigma allows")
 
     def _refuted(self, what: str) -> None:
         """Raise, or warn where the user wants to go on."""
@@ -140,7 +140,8 @@ class ConfidenceSequence(abc.ABC):
     def _refutation(self, what: str) -> str:
         return (
             f"after {self.t} rewards {what}: at level delta={self.delta:g} the data refute {self._stated()} "
-            "or that the expected reward is linear in the features"
+            "or that the expected reward is linear in the features; audit() tells more, and on_empty='inflate' goes "
+            "on without a guarantee"
         )
 
     def _stated(self) -> str:

@@ -53,6 +53,9 @@ class OFULSequence(FixedMultiplier):
     def contains(self, theta: ArrayLike, *, rtol: float = 1e-9) -> bool:
         return ellipsoid_contains(self._spectrum(), self._theta(theta), self.alpha, self.ellipsoid_radius, rtol)
 
+    def _stated(self) -> str:
+        return f"{super()._stated()}, norm_bound={self.norm_bound:g}"
+
     def _maximum(self, phi: Array, alpha: float | None, *, with_theta: bool) -> Maximum:
         radius2 = self.ellipsoid_radius**2
         quick = ridge_maximum(self._ridge(self.alpha), phi, radius2, with_theta=with_theta)

@@ -93,7 +93,8 @@ class Disjoint(FeatureMap):
         valid = (number == np.floor(number)) & (number >= 0) & (number < self.arms)
         if not valid.all():
             raise InvalidInput(
-                f"the last column must be an arm's number 0 … {self.arms - 1}, got {number[~valid][0]:g}"
+                f"Disjoint takes numbers of arms, 0 … {self.arms - 1}, as actions, got {number[~valid][0]:g}; "
+                f"use Arms(range({self.arms}), labels=[…])"
             )
         return number.astype(np.int64)
 

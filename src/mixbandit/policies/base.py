@@ -21,7 +21,8 @@ from mixbandit._validation import LARGEST_DATUM, Array, as_generator, check_fini
 from mixbandit.acquisition import ArmsField, BoxField, Field, Found, Optimism
 from mixbandit.actions import Arms, Box, Region, as_region, offered, region_from_state_dict
 from mixbandit.certify import Certificate, certificate
-from mixbandit.confidence import ConfidenceSequence, sequence_from_state_dict
+from mixbandit.confidence import Audit, ConfidenceSequence, sequence_from_state_dict
+from mixbandit.confidence.ball import BallSequence
 from mixbandit.errors import DamagedState, InvalidInput, reading
 from mixbandit.features import FeatureMap
 from mixbandit.policies.acting import anticipating, nudged, quiet
@@ -340,11 +341,17 @@ class Policy(abc.ABC):
         action = found.action if vector is None else found.action[len(vector) :]
         return dataclasses.replace(found, action=action, trusted=not self._refuted)
 
+    def audit(self) -> Audit:
+        """What the data so far say about the assumptions; print it to read it."""
+        if not isinstance(self.sequence, BallSequence):
+            raise InvalidInput(f"a {type(self.sequence).__name__} has no audit; a MartingaleMixture has")
+        return self.sequence.audit()
+
     def regret_bound(self) -> RegretBound:
         """Bounds on the regret of all choices so far; print it to read it."""
         hindsight, proof = None, None
-        if self.keep_history:
-            with quiet(self._check_assumptions()):
+        with quiet(self._check_assumptions()):
+            if self.keep_history:
                 hindsight, proof = self._history.regret(self.sequence, self.actions, self._warm)
         account = self._account.with_open(self._ledger)
         return RegretBound(
