@@ -97,6 +97,7 @@ def test_delays_prints_what_is_promised(tmp_path, monkeypatch):
     assert "BROKEN" in result.output
 
 
+@pytest.mark.usefixtures("children_heed_ctrl_c")
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_ctrl_c_stops_all_processes_and_keeps_the_results(tmp_path, jobs):
     """As a terminal does it: the signal goes to every process of the group."""

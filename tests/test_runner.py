@@ -305,6 +305,7 @@ def test_a_useless_reward_is_an_error(reward):
     assert policy.pending == ()
 
 
+@pytest.mark.usefixtures("children_heed_ctrl_c")
 def test_ctrl_c_in_a_real_process(tmp_path):
     script = f"""
 import mixbandit as mb, numpy as np, time

@@ -5,6 +5,7 @@ import os
 import random
 import signal
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -178,7 +179,9 @@ def killed_saves(folder, kills, seed):
     for _ in range(kills):
         before = mb.load(file).rounds
         reader, writer = os.pipe()
-        child = os.fork()
+        with warnings.catch_warnings():  # numpy's threads are idle, and the child only computes and writes
+            warnings.simplefilter("ignore", DeprecationWarning)
+            child = os.fork()
         if child == 0:  # saves states with more and more rounds, and reports each that is done
             try:
                 policy = mb.load(file)
