@@ -119,10 +119,10 @@ class BallSequence(ConfidenceSequence):
 
     def _open_ball(self) -> ResidualBall:
         """The set as bounds are made from it: with an inside, or an error, or a warning every time."""
+        ball = self._ball()
         if self.is_empty:
             self._refuted("the confidence set is empty")
         if self._open_ball_cache is None:
-            ball = self._ball()
             if self.is_empty:
                 ball = ball.opened(margin=self._delta_term(self.sigma))
             elif ball.feasibility.is_touching or ball.feasibility.is_empty:

@@ -146,7 +146,8 @@ class MartingaleMixture(BallSequence):
 
     @property
     def is_empty(self) -> bool:
-        ridge = self._own_ridge()
+        # Once the set itself is there, for exact bounds, it is the cheapest to ask.
+        ridge = self._own_ridge() if self._ball_cache is None else None
         # With N(0, cΦΦᵀ) the ridge estimate at α₀ satisfies the residual constraint, whatever the rewards are.
         if ridge is not None and np.linalg.norm(ridge.theta) <= self.norm_bound:
             return False
