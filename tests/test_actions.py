@@ -3,6 +3,7 @@
 import datetime
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import mixbandit as mb
@@ -37,7 +38,6 @@ def test_labels_of_numpy_become_pythons_own():
 
 
 def test_the_index_of_a_frame_labels_its_rows_unless_it_only_counts():
-    pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"x": [1.0, 2.0], "y": [3.0, 4.0]}, index=["first", "second"])
     assert mb.Arms(frame).labels == ("first", "second")
     np.testing.assert_array_equal(mb.Arms(frame).actions, [[1.0, 3.0], [2.0, 4.0]])

@@ -145,11 +145,9 @@ class Records:
 
     def state_dict(self) -> dict[str, Any]:
         rows = [{**dataclasses.asdict(row), "label": storable_label(row.label)} for row in self]
-        return {"rows": rows, "stopped": self.stopped}
+        return {"rows": rows}
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any]) -> Records:
         with reading("the records"):
-            new = cls([Record(**row) for row in state["rows"]])
-            new.stopped = state["stopped"]
-        return new
+            return cls([Record(**row) for row in state["rows"]])

@@ -10,6 +10,8 @@ Play argmin Δ²/I: little regret for much information.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -30,21 +32,10 @@ class InformationDirected(Policy):
     On a box in two searches: the largest upper bound, then 2 ln Δ − ln I.
     """
 
-    def __init__(
-        self,
-        sequence: OFULSequence,
-        actions: Region | ArrayLike | None = None,
-        *,
-        rng: int | np.random.Generator | None = None,
-        strict: bool = False,
-        keep_history: bool = False,
-        track_regret: bool = True,
-    ) -> None:
+    def __init__(self, sequence: OFULSequence, actions: Region | ArrayLike | None = None, **options: Any) -> None:
         if not isinstance(sequence, OFULSequence):
             raise InvalidInput(f"information-directed sampling acts on an OFULSequence, got {sequence!r}")
-        super().__init__(
-            sequence, actions, rng=rng, strict=strict, keep_history=keep_history, track_regret=track_regret
-        )
+        super().__init__(sequence, actions, **options)
 
     def _select(self, acting: ConfidenceSequence, field: Field, round_: int) -> Selection:
         assert isinstance(acting, OFULSequence)
