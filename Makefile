@@ -26,7 +26,7 @@ demo: $(VENV)/stamp-all
 test: $(VENV)/stamp-test
 	$(BIN)/python -m pytest -m "not heavy"
 
-test-heavy: $(VENV)/stamp-test
+test-heavy: $(VENV)/stamp-test $(VENV)/stamp-clusters
 	$(BIN)/python -m pytest -m heavy
 
 lint: $(VENV)/stamp-test $(VENV)/stamp-lint

@@ -8,6 +8,7 @@ import pytest
 import mixbandit as mb
 from mixbandit.experiments import coverage
 from mixbandit.experiments.coverage import Coverage, CoverageSettings
+from mixbandit.experiments.parallel import Workers
 
 ANYTIME = [name for name in coverage.SEQUENCES if not name.startswith("bayes")]
 
@@ -29,7 +30,9 @@ def test_every_anytime_sequence_keeps_its_promise(sequence, noise, design):
 @pytest.mark.parametrize("noise", coverage.NOISES)
 @pytest.mark.parametrize("sequence", ANYTIME)
 def test_every_anytime_sequence_keeps_its_promise_under_every_noise_and_design(sequence, noise, design):
-    result = coverage.measure(CoverageSettings(sequence, noise, design, rounds=100, seed=1), runs=200, jobs=2)
+    result = coverage.measure(
+        CoverageSettings(sequence, noise, design, rounds=100, seed=1), runs=200, workers=Workers(2)
+    )
     assert result.holds, result
 
 
@@ -70,7 +73,7 @@ def test_noise_is_sub_gaussian_at_the_stated_level(noise):
 def test_runs_do_not_depend_on_jobs_or_interruption(tmp_path):
     settings = CoverageSettings(rounds=15, dim=2)
     whole = coverage.measure(settings, runs=12)
-    assert coverage.measure(settings, runs=12, jobs=2) == whole
+    assert coverage.measure(settings, runs=12, workers=Workers(2)) == whole
 
     def stop_after_five(done):
         if done == 5:
@@ -90,7 +93,7 @@ def test_a_damaged_result_file_is_refused(tmp_path):
     coverage.measure(settings, runs=3, folder=tmp_path)
     (file,) = tmp_path.iterdir()
     whole = file.read_text()
-    for damaged in (whole[:-1], whole[:-3], whole.replace("# {", "# {{"), ""):
+    for damaged in (whole.replace("# {", "# {{"), whole.replace("repetition,", ""), whole + "3\n", ""):
         file.write_text(damaged)
         with pytest.raises(mb.DamagedState, match="damaged"):
             coverage.measure(settings, runs=3, folder=tmp_path)

@@ -1,6 +1,7 @@
 import pytest
 
 from mixbandit.experiments.delays import FEEDBACKS, DelaySettings, measure
+from mixbandit.experiments.parallel import Workers
 from mixbandit.experiments.store import SIGNIFICANCE, binomial_pvalue
 
 
@@ -31,7 +32,7 @@ def test_rewards_lost_by_value_break_the_bounds(tmp_path):
 
 @pytest.mark.heavy
 def test_order_of_play_saves_what_order_of_arrival_loses():
-    arrival, play = (measure(DelaySettings("by value", strict), 60, jobs=2) for strict in (False, True))
+    arrival, play = (measure(DelaySettings("by value", strict), 60, workers=Workers(2)) for strict in (False, True))
     assert not arrival.holds
     assert play.holds
 

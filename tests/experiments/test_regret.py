@@ -3,6 +3,7 @@ import pytest
 
 import mixbandit as mb
 from mixbandit.experiments import regret
+from mixbandit.experiments.parallel import Workers
 from mixbandit.experiments.regret import ALGORITHMS, RegretSettings, measure, problem
 
 QUICK = {"rounds": 30, "dim": 8}
@@ -32,7 +33,7 @@ def test_every_algorithm_is_measured(algorithm, tmp_path):
 
 def test_any_number_of_jobs_gives_the_same():
     settings = RegretSettings(**QUICK)
-    one, two = (measure(settings, 2, jobs=jobs) for jobs in (1, 2))
+    one, two = (measure(settings, 2, workers=Workers(jobs)) for jobs in (1, 2))
     np.testing.assert_array_equal(one.curves, two.curves)
 
 
@@ -60,7 +61,9 @@ def test_pictures_and_tables(tmp_path):
 @pytest.mark.heavy
 def test_exact_bounds_lose_least_and_promises_hold():
     """The order of the paper on 20 problems; 200 are in docs/results/regret.csv, made by the same code."""
-    results = [measure(RegretSettings(name, rounds=300), 20, jobs=2) for name in ("CMM-UCB", "AMM-UCB", "OFUL")]
+    results = [
+        measure(RegretSettings(name, rounds=300), 20, workers=Workers(2)) for name in ("CMM-UCB", "AMM-UCB", "OFUL")
+    ]
     means = [r.final.mean() for r in results]
     assert means[0] < means[1] < means[2]
     assert all(r.promises_kept for r in results)

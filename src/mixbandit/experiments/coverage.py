@@ -31,7 +31,7 @@ from mixbandit._validation import Array, one_of, positive, positive_int, probabi
 from mixbandit.confidence import BayesCredible, ConfidenceSequence, GeneralLambda, MartingaleMixture, OFULSequence
 from mixbandit.environments import NOISES, noisy
 from mixbandit.errors import InvalidInput
-from mixbandit.experiments.parallel import repeat
+from mixbandit.experiments.parallel import ALONE, Workers, repeat
 from mixbandit.experiments.store import SIGNIFICANCE, ResultStore, binomial_pvalue
 from mixbandit.forecasters import Adaptive, Grid, Linear, Scaled
 
@@ -189,7 +189,7 @@ def measure(
     *,
     factory: Factory | None = None,
     folder: Path | None = None,
-    jobs: int = 1,
+    workers: Workers = ALONE,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Coverage:
     """Simulate `runs` runs, going on from what `folder` holds of them already.
@@ -205,7 +205,7 @@ def measure(
     positive_int(runs, "runs")
     store = None if folder is None else ResultStore(folder, "coverage", settings, ("first_miss",))
     simulated = functools.partial(_simulate_named, settings, factory)
-    seen = repeat(simulated, runs, store, jobs=jobs, progress=progress)
+    seen = repeat(simulated, runs, store, workers=workers, progress=progress)
     guarantee = make(np.ones(settings.dim), settings.sigma, settings.delta).guarantee
     return Coverage(settings, guarantee, tuple(int(seen[run][0]) for run in range(runs)))
 

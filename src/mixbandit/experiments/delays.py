@@ -23,7 +23,7 @@ import numpy as np
 
 from mixbandit._validation import one_of
 from mixbandit.environments import ChangingArms
-from mixbandit.experiments.parallel import repeat
+from mixbandit.experiments.parallel import ALONE, Workers, repeat
 from mixbandit.experiments.store import SIGNIFICANCE, ResultStore, binomial_pvalue
 from mixbandit.policies import AMMUCB, Choice
 
@@ -128,10 +128,10 @@ def measure(
     runs: int,
     *,
     folder: Path | None = None,
-    jobs: int = 1,
+    workers: Workers = ALONE,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Delays:
     """Simulate `runs` runs, going on from what `folder` holds of them already."""
     store = None if folder is None else ResultStore(folder, "delays", settings, ("first_miss",))
-    seen = repeat(functools.partial(simulate, settings), runs, store, jobs=jobs, progress=progress)
+    seen = repeat(functools.partial(simulate, settings), runs, store, workers=workers, progress=progress)
     return Delays(settings, tuple(int(seen[i][0]) for i in range(runs)))

@@ -1,60 +1,137 @@
-"""Independent repetitions over processes, results as they come."""
+"""Independent repetitions over processes or a cluster, results as they come."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+import threading
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from mixbandit._validation import positive_int
+from mixbandit._extras import import_extra
+from mixbandit._validation import one_of, positive_int
 from mixbandit.experiments.store import ResultStore
+
+BACKENDS = ("loky", "ray", "dask")
+Repetition = Callable[[int], tuple[Any, ...]]
+Results = Generator[tuple[int, tuple[Any, ...]], None, None]
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Who does the work: so many processes of this machine ("loky"), or of a Ray or Dask cluster.
+
+    The cluster is the one that RAY_ADDRESS or DASK_SCHEDULER_ADDRESS names, or else a local one until work is done.
+    """
+
+    jobs: int = 1
+    backend: str = "loky"
+
+    def __post_init__(self) -> None:
+        positive_int(self.jobs, "jobs")
+        one_of(self.backend, BACKENDS, "backend")
+
+
+ALONE = Workers()
 
 
 def repeat(
-    function: Callable[[int], tuple[Any, ...]],
+    function: Repetition,
     repetitions: int,
     store: ResultStore | None,
     *,
-    jobs: int = 1,
+    workers: Workers = ALONE,
     progress: Callable[[int], None] = lambda done: None,
 ) -> dict[int, tuple[str, ...]]:
     """The results of `function` for 0, 1, …, as text, going on from what `store` holds of them already.
 
-    `function` must be picklable for more than one job. An interruption keeps what is finished in the store and is
-    passed on.
+    `function` must be picklable. It runs with one thread for linear algebra, so that results do not depend on who
+    works. Every result is in the store as soon as it is here, so that whatever happens costs at most the repetitions
+    under way.
     """
     seen = {} if store is None else {i: row for i, row in store.rows.items() if i < repetitions}
     progress(len(seen))
     missing = [i for i in range(positive_int(repetitions, "repetitions")) if i not in seen]
-    try:
-        for i, result in _results(function, missing, positive_int(jobs, "jobs")):
+    with contextlib.closing(_results(function, missing, workers)) as results:
+        for i, result in results:
             seen[i] = tuple(str(value) for value in result)
             if store is not None:
                 store.add(i, *seen[i])
             progress(len(seen))
-    finally:
-        if store is not None and missing:
-            store.flush()
+    if store is not None and missing:
+        store.tidy()
     return seen
 
 
-def _results(
-    function: Callable[[int], tuple[Any, ...]], missing: list[int], jobs: int
-) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    if jobs == 1 or len(missing) <= 1:
-        for i in missing:
-            yield i, function(i)
+def _results(function: Repetition, missing: list[int], workers: Workers) -> Results:
+    if not missing:
         return
-    pool = ProcessPoolExecutor(jobs, initializer=_ignore_interrupts)
-    try:
-        futures = {pool.submit(function, i): i for i in missing}
-        for future in as_completed(futures):
-            yield futures[future], future.result()
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+    if workers == ALONE:
+        for i in missing:
+            yield _repetition(function, i)
+        return
+    joblib = import_extra("joblib", extra="experiments")
+    with cluster(workers), joblib.parallel_config(backend=workers.backend, n_jobs=workers.jobs):
+        if workers.backend == "ray":
+            yield from _in_waves(joblib, function, missing, workers.jobs)
+            return
+        calls = (joblib.delayed(_in_worker)(function, i) for i in missing)
+        # One repetition at a time: a batch of them would be lost, and come, as a whole.
+        results = joblib.Parallel(batch_size=1, pre_dispatch="2*n_jobs", return_as="generator_unordered")(calls)
+        with contextlib.closing(results):
+            yield from results
 
 
-def _ignore_interrupts() -> None:
-    """Ctrl-C reaches every process of a terminal; the workers leave it to the parent, which cancels what is left."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _in_waves(joblib: Any, function: Repetition, missing: list[int], jobs: int) -> Results:
+    """For Ray, whose backend returns nothing before everything is done: a repetition per process at a time."""
+    with joblib.Parallel(batch_size=1) as parallel:
+        for start in range(0, len(missing), jobs):
+            yield from parallel(joblib.delayed(_in_worker)(function, i) for i in missing[start : start + jobs])
+
+
+@contextlib.contextmanager
+def cluster(workers: Workers) -> Iterator[None]:
+    """The cluster that is there, or a local one until the block is left; whoever repeats inside works on it."""
+    size: dict[str, Any]
+    if workers.backend == "ray":
+        ray = import_extra("ray", extra="ray")
+        import_extra("ray.util.joblib", extra="ray").register_ray()
+        ours = not ray.is_initialized()
+        if ours:
+            # A cluster that is there has its own idea of its size.
+            size = {} if os.environ.get("RAY_ADDRESS") else {"num_cpus": workers.jobs, "include_dashboard": False}
+            ray.init(log_to_driver=False, logging_level="warning", **size)
+        try:
+            yield
+        finally:
+            if ours:
+                ray.shutdown()
+    elif workers.backend == "dask":
+        distributed = import_extra("distributed", extra="dask")
+        import dask
+
+        with contextlib.ExitStack() as stack:
+            try:
+                distributed.get_client()
+            except ValueError:
+                size = {"n_workers": workers.jobs, "threads_per_worker": 1, "dashboard_address": None}
+                known = dask.config.get("scheduler-address", None)
+                stack.enter_context(distributed.Client(**({} if known else size)))
+            yield
+    else:
+        yield
+
+
+def _in_worker(function: Repetition, i: int) -> tuple[int, tuple[Any, ...]]:
+    """Ctrl-C reaches every process of a terminal; the workers leave it to the parent, which stops them."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return _repetition(function, i)
+
+
+def _repetition(function: Repetition, i: int) -> tuple[int, tuple[Any, ...]]:
+    # Sums over several threads round differently: with one, any number of processes gives the same numbers.
+    with import_extra("threadpoolctl", extra="experiments").threadpool_limits(1):
+        return i, function(i)

@@ -27,7 +27,7 @@ from mixbandit._files import write_atomically
 from mixbandit._validation import Array, one_of, positive_int, probability
 from mixbandit.actions import Box
 from mixbandit.environments import LinearEnvironment
-from mixbandit.experiments.parallel import repeat
+from mixbandit.experiments.parallel import ALONE, Workers, repeat
 from mixbandit.experiments.store import SIGNIFICANCE, ResultStore, binomial_pvalue
 from mixbandit.features import RandomFourier
 from mixbandit.policies import AMMUCB, CMMUCB, IDS, OFUL, FreqTS, Greedy, Policy, Uniform
@@ -165,12 +165,12 @@ def measure(
     repetitions: int,
     *,
     folder: Path | None = None,
-    jobs: int = 1,
+    workers: Workers = ALONE,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Regret:
     """Play `repetitions` problems, going on from what `folder` holds of them already."""
     store = None if folder is None else ResultStore(folder, "regret", settings, COLUMNS)
-    seen = repeat(functools.partial(simulate, settings), repetitions, store, jobs=jobs, progress=progress)
+    seen = repeat(functools.partial(simulate, settings), repetitions, store, workers=workers, progress=progress)
     rows = [dict(zip(COLUMNS, seen[i], strict=True)) for i in range(repetitions)]
 
     def column(name: str) -> Array:

@@ -7,7 +7,7 @@ import dataclasses
 import hashlib
 import io
 import json
-import time
+from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,6 @@ from mixbandit.errors import DamagedState
 
 # A promise is called broken when the misses would be this unlikely at the promised rate.
 SIGNIFICANCE = 0.001
-# At most this many seconds of results are lost to a crash.
-_SECONDS_BETWEEN_WRITES = 2.0
 
 
 def settings_key(settings: Any) -> str:
@@ -39,38 +37,53 @@ def _made_by() -> dict[str, str]:
 
 
 class ResultStore:
-    """One CSV file per settings: a comment line with the settings, a header, a row per repetition."""
+    """One CSV file per settings: a comment line with the settings, a header, a row per repetition.
+
+    A result is written as soon as it is added, at the end of the file. Two commands may work on one file: each adds
+    its rows, which are the same for the same repetition.
+    """
 
     def __init__(self, folder: Path, name: str, settings: Any, columns: tuple[str, ...]) -> None:
         self._comment = "# " + json.dumps({**dataclasses.asdict(settings), **_made_by()}, sort_keys=True)
         self._columns = ("repetition", *columns)
         self.path = folder / f"{name}-{settings_key(settings)}.csv"
         self.rows: dict[int, tuple[str, ...]] = {}
-        self._written = time.monotonic()
         if self.path.exists():
-            self._read()
+            self.rows = self._read()
 
     def add(self, repetition: int, *values: object) -> None:
-        """Keep a result, and write all of them now and then."""
-        self.rows[repetition] = tuple(str(value) for value in values)
-        if time.monotonic() - self._written > _SECONDS_BETWEEN_WRITES:
-            self.flush()
+        """Keep a result."""
+        row = tuple(str(value) for value in values)
+        if not self.path.exists():
+            write_atomically(self.path, self._text({}))
+        with self.path.open("a", newline="") as file:
+            file.write(_lines([(repetition, *row)]))
+        self.rows[repetition] = row
 
-    def flush(self) -> None:
-        """Write everything, atomically."""
-        text = io.StringIO()
-        text.write(self._comment + "\n")
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(self._columns)
-        writer.writerows((key, *self.rows[key]) for key in sorted(self.rows))
-        write_atomically(self.path, text.getvalue())
-        self._written = time.monotonic()
+    def tidy(self) -> None:
+        """Bring the file into the order of repetitions, each once, whoever worked on it."""
+        if self.path.exists():
+            self.rows = self._read() | self.rows
+        write_atomically(self.path, self._text(self.rows))
 
-    def _read(self) -> None:
+    def _text(self, rows: dict[int, tuple[str, ...]]) -> str:
+        return f"{self._comment}\n{_lines([self._columns, *((key, *rows[key]) for key in sorted(rows))])}"
+
+    def _read(self) -> dict[int, tuple[str, ...]]:
         text = self.path.read_text()
+        if not text.endswith("\n"):
+            # Whoever wrote the last line was killed; without it the file is as it was before.
+            text = text[: text.rfind("\n") + 1]
+            write_atomically(self.path, text)
         comment, *lines = text.splitlines() or [""]
         header, *rows = list(csv.reader(lines)) or [[]]
-        complete = text.endswith("\n") and all(len(row) == len(self._columns) and row[0].isdigit() for row in rows)
+        complete = all(len(row) == len(self._columns) and row[0].isdigit() for row in rows)
         if comment != self._comment or tuple(header) != self._columns or not complete:
             raise DamagedState(f"{self.path} was not written by these settings, or is damaged; remove it to start over")
-        self.rows = {int(row[0]): tuple(row[1:]) for row in rows}
+        return {int(row[0]): tuple(row[1:]) for row in rows}
+
+
+def _lines(rows: Iterable[tuple[object, ...]]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()

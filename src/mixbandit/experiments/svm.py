@@ -29,7 +29,7 @@ from mixbandit.actions import Box
 from mixbandit.confidence.ball import BallSequence
 from mixbandit.datasets import Dataset, load_dataset
 from mixbandit.errors import AssumptionsRefutedWarning, InvalidInput
-from mixbandit.experiments.parallel import repeat
+from mixbandit.experiments.parallel import ALONE, Workers, repeat
 from mixbandit.experiments.regret import ALGORITHMS
 from mixbandit.experiments.store import ResultStore
 from mixbandit.features import RandomLayer
@@ -193,12 +193,12 @@ def measure(
     repetitions: int,
     *,
     folder: Path | None = None,
-    jobs: int = 1,
+    workers: Workers = ALONE,
     progress: Callable[[int], None] = lambda done: None,
 ) -> SvmTuning:
     """Play `repetitions` times, going on from what `folder` holds of them already."""
     store = None if folder is None else ResultStore(folder, "svm", settings, COLUMNS)
-    seen = repeat(functools.partial(simulate, settings), repetitions, store, jobs=jobs, progress=progress)
+    seen = repeat(functools.partial(simulate, settings), repetitions, store, workers=workers, progress=progress)
     rows = [dict(zip(COLUMNS, seen[i], strict=True)) for i in range(repetitions)]
 
     def numbers(name: str) -> Array:

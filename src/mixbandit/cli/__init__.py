@@ -1,0 +1,35 @@
+"""The command line."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import mixbandit
+from mixbandit.cli.demo import demo
+from mixbandit.cli.measurements import coverage, delays, regret
+from mixbandit.cli.shared import console
+
+app = typer.Typer(
+    help="Sequential decisions with guarantees: error bars that hold at all times at once.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+for _command in (demo, coverage, regret, delays):
+    app.command()(_command)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        console.print(f"mixbandit {mixbandit.__version__}", highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
