@@ -62,8 +62,26 @@ INSIDE = {
         "conic",
     ],
     "policies": ["choice", "history", "acting", "base", "ucb", "ids", "thompson", "uniform", "named"],
-    "experiments": ["store", "parallel", "fig1", "coverage", "grid_scale", "regret", "delays", "svm"],
-    "cli": ["shared", "demo", "measurements"],
+    "experiments": [
+        "store",
+        "parallel",
+        "published",
+        "functions",
+        "coverage",
+        "grid_scale",
+        "regret",
+        "delays",
+        "svm",
+        "fig1",
+        "fig2",
+        "table1",
+        "fig3",
+        "fig4",
+        "fig5",
+        "fig6",
+        "paper",
+    ],
+    "cli": ["shared", "demo", "measurements", "paper"],
 }
 
 

@@ -16,15 +16,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#882255", "#999999")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (3, 1, 1, 1)), (0, (5, 1)), (0, (1, 1)))
 
 
-def figure(columns: int = 1, *, width: float = 4.0, height: float = 3.0, **options: Any) -> tuple[Figure, list[Axes]]:
-    """A figure with a row of axes, outside pyplot's global state."""
+def figure(
+    columns: int = 1, *, rows: int = 1, width: float = 4.0, height: float = 3.0, **options: Any
+) -> tuple[Figure, list[Axes]]:
+    """A figure with axes of this size, row by row, outside pyplot's global state."""
     module = import_extra("matplotlib.figure", extra="plots")
-    fig = module.Figure(figsize=(width * columns, height), layout="constrained")
-    axes = fig.subplots(1, columns, squeeze=False, **options)
-    return fig, list(axes[0])
+    fig = module.Figure(figsize=(width * columns, height * rows), layout="constrained")
+    axes = fig.subplots(rows, columns, squeeze=False, **options)
+    return fig, list(axes.flat)
 
 
 def save(fig: Figure, path: Path) -> None:
@@ -43,11 +46,12 @@ def bounds(
     data: tuple[Array, Array] | None = None,
     colour: str = COLOURS[0],
     label: str = "bounds",
+    line: Any = "-",
 ) -> Axes:
     """A band of error bars over x (n,), with the true function and the data where known."""
     ax.fill_between(x, lower, upper, color=colour, alpha=0.25, linewidth=0)
-    ax.plot(x, upper, color=colour, linewidth=1.2, label=label)
-    ax.plot(x, lower, color=colour, linewidth=1.2)
+    ax.plot(x, upper, color=colour, linestyle=line, linewidth=1.2, label=label)
+    ax.plot(x, lower, color=colour, linestyle=line, linewidth=1.2)
     if truth is not None:
         ax.plot(x, truth, "k--", linewidth=1.2, label="truth")
     if data is not None:
@@ -56,13 +60,22 @@ def bounds(
 
 
 def curve(
-    ax: Axes, x: Array, y: Array, *, label: str, position: int = 0, low: Array | None = None, high: Array | None = None
+    ax: Axes,
+    x: Array,
+    y: Array,
+    *,
+    label: str,
+    position: int = 0,
+    low: Array | None = None,
+    high: Array | None = None,
+    marks: bool = False,
 ) -> Axes:
     """A line over x (n,) in the colour and style of its position, with a band from low to high where given."""
     colour = COLOURS[position % len(COLOURS)]
     if low is not None and high is not None:
         ax.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
-    ax.plot(x, y, color=colour, linestyle=LINES[position % len(LINES)], linewidth=1.4, label=label)
+    ax.plot(x, y, color=colour, linestyle=LINES[position % len(LINES)], linewidth=1.4, label=label,
+            marker=MARKERS[position % len(MARKERS)] if marks else None, markersize=4)  # fmt: skip
     return ax
 
 

@@ -9,6 +9,7 @@ import typer
 import mixbandit
 from mixbandit.cli.demo import demo
 from mixbandit.cli.measurements import coverage, delays, regret
+from mixbandit.cli.paper import paper
 from mixbandit.cli.shared import console
 
 app = typer.Typer(
@@ -16,7 +17,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for _command in (demo, coverage, regret, delays):
+for _command in (demo, paper, coverage, regret, delays):
     app.command()(_command)
 
 

@@ -53,11 +53,11 @@ def measured(
     return results
 
 
-def expand(given: list[str], known: tuple[str, ...]) -> list[str]:
+def expand(given: list[str], known: tuple[str, ...], *, everything: bool = True) -> list[str]:
     """The names given, or all of them for "all"."""
-    if "all" in given:
+    if everything and "all" in given:
         return list(known)
     for name in given:
         if name not in known:
-            raise typer.BadParameter(f"{name!r} is none of {', '.join(known)}, all")
+            raise typer.BadParameter(f"{name!r} is none of {', '.join(known)}{', all' if everything else ''}")
     return given

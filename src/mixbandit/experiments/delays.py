@@ -14,7 +14,6 @@ arrives, though not whether it does.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,8 +22,8 @@ import numpy as np
 
 from mixbandit._validation import one_of
 from mixbandit.environments import ChangingArms
-from mixbandit.experiments.parallel import ALONE, Workers, repeat
-from mixbandit.experiments.store import SIGNIFICANCE, ResultStore, binomial_pvalue
+from mixbandit.experiments.parallel import ALONE, Workers, gather
+from mixbandit.experiments.store import SIGNIFICANCE, binomial_pvalue
 from mixbandit.policies import AMMUCB, Choice
 
 FEEDBACKS = ("at once", "independent", "by value", "lost independently", "lost by value")
@@ -132,6 +131,6 @@ def measure(
     progress: Callable[[int], None] = lambda done: None,
 ) -> Delays:
     """Simulate `runs` runs, going on from what `folder` holds of them already."""
-    store = None if folder is None else ResultStore(folder, "delays", settings, ("first_miss",))
-    seen = repeat(functools.partial(simulate, settings), runs, store, workers=workers, progress=progress)
-    return Delays(settings, tuple(int(seen[i][0]) for i in range(runs)))
+    columns = ("first_miss",)
+    rows = gather("delays", simulate, settings, columns, runs, folder=folder, workers=workers, progress=progress)
+    return Delays(settings, tuple(int(row["first_miss"]) for row in rows))

@@ -14,7 +14,7 @@ import numpy as np
 from mixbandit import plots
 from mixbandit._validation import Array
 from mixbandit.confidence import MartingaleMixture, OFULSequence
-from mixbandit.features import RandomFourier
+from mixbandit.experiments.functions import FunctionSettings, Known, NoisyFunction
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,16 +23,8 @@ METHODS = ("CMM-UCB", "AMM-UCB", "OFUL")
 
 
 @dataclass(frozen=True)
-class Fig1Settings:
+class Fig1Settings(FunctionSettings):
     """What the figure depends on."""
-
-    dim: int = 20
-    points: int = 30
-    lengthscale: float = 0.15
-    sigma: float = 0.1
-    norm_bound: float = 10.0
-    delta: float = 0.01
-    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -51,30 +43,25 @@ class Fig1:
 
 def run(settings: Fig1Settings) -> Fig1:
     """Draw a function and data, and bound the function on a grid over [0, 1]."""
-    rng = np.random.default_rng(settings.seed)
-    phi = RandomFourier(dim_in=1, dim=settings.dim, lengthscale=settings.lengthscale, rng=rng)
-    theta = rng.normal(size=settings.dim)
-    theta *= min(1.0, settings.norm_bound / float(np.linalg.norm(theta)))
-    actions = rng.uniform(size=(settings.points, 1))
-    rewards = phi(actions) @ theta + settings.sigma * rng.normal(size=settings.points)
-
-    mixture, oful = (
-        kind(phi, sigma=settings.sigma, norm_bound=settings.norm_bound, delta=settings.delta)
-        for kind in (MartingaleMixture, OFULSequence)
-    )
-    for sequence in (mixture, oful):
-        sequence.update(actions, rewards)
+    function = settings.function()
     x = np.linspace(0.0, 1.0, 301)[:, None]
     return Fig1(
         x=x[:, 0],
-        truth=phi(x) @ theta,
-        data=(actions[:, 0], rewards),
-        bands={
-            "CMM-UCB": (mixture.lower(x), mixture.upper(x)),
-            "AMM-UCB": (mixture.lower(x, alpha=mixture.alpha0), mixture.upper(x, alpha=mixture.alpha0)),
-            "OFUL": (oful.lower(x), oful.upper(x)),
-        },
+        truth=function(x),
+        data=(function.actions[:, 0], function.rewards),
+        bands=bands(function, settings.known, x),
     )
+
+
+def bands(function: NoisyFunction, known: Known, x: Array) -> dict[str, tuple[Array, Array]]:
+    """Lower and upper bounds at the rows of x, per method."""
+    mixture = function.seen_by(MartingaleMixture(function.features, **known))
+    oful = function.seen_by(OFULSequence(function.features, **known))
+    return {
+        "CMM-UCB": (mixture.lower(x), mixture.upper(x)),
+        "AMM-UCB": (mixture.lower(x, alpha=mixture.alpha0), mixture.upper(x, alpha=mixture.alpha0)),
+        "OFUL": (oful.lower(x), oful.upper(x)),
+    }
 
 
 def draw(result: Fig1) -> Figure:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import signal
 import threading
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mixbandit._extras import import_extra
-from mixbandit._validation import one_of, positive_int
+from mixbandit._validation import Array, one_of, positive_int
 from mixbandit.experiments.store import ResultStore
 
 BACKENDS = ("loky", "ray", "dask")
@@ -63,6 +67,31 @@ def repeat(
     if store is not None and missing:
         store.tidy()
     return seen
+
+
+def gather(
+    name: str,
+    simulate: Callable[[Any, int], tuple[Any, ...]],
+    settings: Any,
+    columns: tuple[str, ...],
+    repetitions: int,
+    *,
+    folder: Path | None,
+    workers: Workers,
+    progress: Callable[[int], None],
+) -> list[dict[str, str]]:
+    """`simulate(settings, i)` for i = 0, 1, …: a row of text per repetition, by column.
+
+    `folder` keeps them in a file that `name` and the settings name; work goes on from what is there already.
+    """
+    store = None if folder is None else ResultStore(folder, name, settings, columns)
+    seen = repeat(functools.partial(simulate, settings), repetitions, store, workers=workers, progress=progress)
+    return [dict(zip(columns, seen[i], strict=True)) for i in range(repetitions)]
+
+
+def numbers(rows: list[dict[str, str]], column: str) -> Array:
+    """A column in which every row holds numbers, (repetitions, n)."""
+    return np.array([[float(value) for value in row[column].split()] for row in rows])
 
 
 def _results(function: Repetition, missing: list[int], workers: Workers) -> Results:

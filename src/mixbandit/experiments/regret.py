@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-import functools
 import io
 import math
 import time
@@ -27,9 +26,9 @@ from mixbandit._files import write_atomically
 from mixbandit._validation import Array, one_of, positive_int, probability
 from mixbandit.actions import Box
 from mixbandit.environments import LinearEnvironment
-from mixbandit.experiments.parallel import ALONE, Workers, repeat
-from mixbandit.experiments.store import SIGNIFICANCE, ResultStore, binomial_pvalue
-from mixbandit.features import RandomFourier
+from mixbandit.experiments.functions import random_function
+from mixbandit.experiments.parallel import ALONE, Workers, gather, numbers
+from mixbandit.experiments.store import SIGNIFICANCE, binomial_pvalue
 from mixbandit.policies import AMMUCB, CMMUCB, IDS, OFUL, FreqTS, Greedy, Policy, Uniform
 from mixbandit.runner import run
 
@@ -111,9 +110,13 @@ class Regret:
 def problem(settings: RegretSettings, repetition: int) -> LinearEnvironment:
     """The same for every algorithm."""
     rng = np.random.default_rng([settings.seed, repetition])
-    phi = RandomFourier(settings.dim_in, settings.dim, settings.lengthscale, rng=rng)
-    theta = rng.normal(size=settings.dim)
-    theta *= min(1.0, settings.norm_bound / float(np.linalg.norm(theta)))
+    phi, theta = random_function(
+        rng,
+        dim_in=settings.dim_in,
+        dim=settings.dim,
+        lengthscale=settings.lengthscale,
+        norm_bound=settings.norm_bound,
+    )
     box = Box(np.zeros(settings.dim_in), np.ones(settings.dim_in))
     return LinearEnvironment(phi, theta, box, sigma=settings.sigma, seed=int(rng.integers(2**31)))
 
@@ -169,14 +172,9 @@ def measure(
     progress: Callable[[int], None] = lambda done: None,
 ) -> Regret:
     """Play `repetitions` problems, going on from what `folder` holds of them already."""
-    store = None if folder is None else ResultStore(folder, "regret", settings, COLUMNS)
-    seen = repeat(functools.partial(simulate, settings), repetitions, store, workers=workers, progress=progress)
-    rows = [dict(zip(COLUMNS, seen[i], strict=True)) for i in range(repetitions)]
-
-    def column(name: str) -> Array:
-        return np.array([float(row[name]) for row in rows])
-
-    numbers = (
+    how: dict[str, Any] = {"folder": folder, "workers": workers, "progress": progress}
+    rows = gather("regret", simulate, settings, COLUMNS, repetitions, **how)
+    scalars = (
         "widths",
         "analytic",
         "hindsight",
@@ -188,9 +186,9 @@ def measure(
     )
     return Regret(
         settings=settings,
-        curves=np.array([[float(x) for x in row["curve"].split()] for row in rows]),
+        curves=numbers(rows, "curve"),
         proven=np.array([float("search" not in row["proof"]) for row in rows]),
-        **{name: column(name) for name in numbers},
+        **{name: numbers(rows, name)[:, 0] for name in scalars},
     )
 
 

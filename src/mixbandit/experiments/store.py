@@ -7,7 +7,7 @@ import dataclasses
 import hashlib
 import io
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -81,6 +81,12 @@ class ResultStore:
         if comment != self._comment or tuple(header) != self._columns or not complete:
             raise DamagedState(f"{self.path} was not written by these settings, or is damaged; remove it to start over")
         return {int(row[0]): tuple(row[1:]) for row in rows}
+
+
+def write_table(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]], **known: object) -> None:
+    """A CSV file for people, with a comment that says what made it: the version, and whatever else is known."""
+    made = "; ".join(f"{name}: {value}" for name, value in {**_made_by(), **known}.items())
+    write_atomically(path, f"# {made}\n{_lines([tuple(columns), *map(tuple, rows)])}")
 
 
 def _lines(rows: Iterable[tuple[object, ...]]) -> str:

@@ -12,7 +12,6 @@ not linear in 20 random features: bounds about it are not guaranteed here, and t
 
 from __future__ import annotations
 
-import functools
 import time
 import warnings
 from collections.abc import Callable
@@ -29,9 +28,8 @@ from mixbandit.actions import Box
 from mixbandit.confidence.ball import BallSequence
 from mixbandit.datasets import Dataset, load_dataset
 from mixbandit.errors import AssumptionsRefutedWarning, InvalidInput
-from mixbandit.experiments.parallel import ALONE, Workers, repeat
+from mixbandit.experiments.parallel import ALONE, Workers, gather, numbers
 from mixbandit.experiments.regret import ALGORITHMS
-from mixbandit.experiments.store import ResultStore
 from mixbandit.features import RandomLayer
 from mixbandit.forecasters import Adaptive, Standard
 from mixbandit.policies import Policy
@@ -60,6 +58,8 @@ class SvmSettings:
     norm_bound: float = 10.0
     delta: float = 0.01
     validation_draws: int = 100
+    training: float = 0.5  # share of the rows; half of the rest validates, half tests
+    candidates: int = 0  # so many random points to choose from each round; 0 for a search of the whole box
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -70,6 +70,9 @@ class SvmSettings:
         for name in ("rounds", "dim", "validation_draws"):
             positive_int(getattr(self, name), name)
         probability(self.delta, "delta")
+        probability(self.training, "training")
+        if self.candidates:
+            positive_int(self.candidates, "candidates")
 
     @property
     def label(self) -> str:
@@ -80,11 +83,11 @@ class SvmSettings:
 class SvmTask:
     """Accuracies of support vector machines on one random split of a data set."""
 
-    def __init__(self, dataset: Dataset, rng: np.random.Generator) -> None:
+    def __init__(self, dataset: Dataset, rng: np.random.Generator, training: float = 0.5) -> None:
         import_extra("sklearn", extra="experiments")
         n = len(dataset.y)
         order = rng.permutation(n)
-        self._train, self._validation = n // 2, n // 4
+        self._train, self._validation = int(training * n), int(0.5 * (1.0 - training) * n)
         X, self._y = dataset.X[order], dataset.y[order]
         spread = X[: self._train].std(axis=0)
         self._X = (X - X[: self._train].mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
@@ -141,12 +144,12 @@ class SvmTuning:
         return np.asarray(self.accuracy.max(axis=1))
 
 
-def player(settings: SvmSettings, features: RandomLayer, seed: np.random.SeedSequence) -> Policy:
+def player(settings: SvmSettings, features: RandomLayer, actions: Box | None, seed: np.random.SeedSequence) -> Policy:
     """The algorithm with the paper's settings. It goes on when data refute the assumptions, as they do here."""
     mixture = {} if settings.mixture == "standard" else {"mixture": MIXTURES[settings.mixture]()}
     return ALGORITHMS[settings.algorithm](
         features,
-        actions=Box(np.zeros(features.dim_in), np.ones(features.dim_in)),
+        actions=actions,
         sigma=settings.sigma,
         norm_bound=settings.norm_bound,
         delta=settings.delta,
@@ -159,16 +162,18 @@ def player(settings: SvmSettings, features: RandomLayer, seed: np.random.SeedSeq
 
 def simulate(settings: SvmSettings, repetition: int) -> tuple[Any, ...]:
     """Play one repetition. Its seeds do not depend on the algorithm."""
-    seeds = np.random.SeedSequence(settings.seed, spawn_key=(repetition,)).spawn(4)
-    svm = SvmTask(load_dataset(settings.dataset), np.random.default_rng(seeds[0]))
+    seeds = np.random.SeedSequence(settings.seed, spawn_key=(repetition,)).spawn(5)
+    svm = SvmTask(load_dataset(settings.dataset), np.random.default_rng(seeds[0]), settings.training)
     features = RandomLayer(svm.dim, settings.dim, settings.activation, rng=np.random.default_rng(seeds[1]))
-    policy = player(settings, features, seeds[2])
+    box = Box(np.zeros(svm.dim), np.ones(svm.dim))
+    policy = player(settings, features, None if settings.candidates else box, seeds[2])
+    candidates = np.random.default_rng(seeds[4])
     validation, test, radii = [], [], []
     fitting, started = 0.0, time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AssumptionsRefutedWarning)
         for draws in seeds[3].spawn(settings.rounds):
-            choice = policy.ask()
+            choice = policy.ask(box.sample(settings.candidates, candidates) if settings.candidates else None)
             before = time.process_time()
             right, right_on_test = svm.correct(choice.action)
             fitting += time.process_time() - before
@@ -197,20 +202,15 @@ def measure(
     progress: Callable[[int], None] = lambda done: None,
 ) -> SvmTuning:
     """Play `repetitions` times, going on from what `folder` holds of them already."""
-    store = None if folder is None else ResultStore(folder, "svm", settings, COLUMNS)
-    seen = repeat(functools.partial(simulate, settings), repetitions, store, workers=workers, progress=progress)
-    rows = [dict(zip(COLUMNS, seen[i], strict=True)) for i in range(repetitions)]
-
-    def numbers(name: str) -> Array:
-        return np.array([[float(x) for x in row[name].split()] for row in rows])
-
-    radius = numbers("radius")
+    how: dict[str, Any] = {"folder": folder, "workers": workers, "progress": progress}
+    rows = gather("svm", simulate, settings, COLUMNS, repetitions, **how)
+    radius = numbers(rows, "radius")
     return SvmTuning(
         settings=settings,
-        accuracy=numbers("test") / numbers("test_size"),
-        validation=numbers("validation")[:, 0],
-        refuted=numbers("refuted")[:, 0],
-        choosing_ms=numbers("choosing_ms")[:, 0],
-        fitting_ms=numbers("fitting_ms")[:, 0],
+        accuracy=numbers(rows, "test") / numbers(rows, "test_size"),
+        validation=numbers(rows, "validation")[:, 0],
+        refuted=numbers(rows, "refuted")[:, 0],
+        choosing_ms=numbers(rows, "choosing_ms")[:, 0],
+        fitting_ms=numbers(rows, "fitting_ms")[:, 0],
         radius=radius if radius.size else None,
     )
