@@ -79,6 +79,7 @@ INSIDE = {
         "fig4",
         "fig5",
         "fig6",
+        "deviations",
         "paper",
     ],
     "cli": ["shared", "demo", "measurements", "paper"],

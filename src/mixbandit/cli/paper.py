@@ -74,7 +74,7 @@ def _report(part: Part, paths: Sequence[Path]) -> None:
 
 def _claims(claims: Sequence[Claim]) -> Table:
     table = Table(box=box.SIMPLE, show_edge=False)
-    for column in ("the paper says", "seen here", "holds"):
+    for column in ("claim", "seen here", "holds"):
         table.add_column(column)
     for claim in claims:
         table.add_row(claim.text, claim.seen, "yes" if claim.holds else "[bold]no[/bold]")

@@ -76,8 +76,10 @@ class SvmSettings:
 
     @property
     def label(self) -> str:
-        adaptive = " (adaptive)" if self.mixture == "adaptive" else ""
-        return f"{self.dataset}, {self.algorithm}{adaptive}"
+        special = [self.mixture] if self.mixture != "standard" else []
+        special += [f"{self.candidates} candidates"] if self.candidates else []
+        special += [f"{self.training:.0%} training"] if self.training != 0.5 else []
+        return ", ".join((self.dataset, self.algorithm, *special))
 
 
 class SvmTask:
