@@ -108,7 +108,11 @@ def _tuning(plan: Plan, part: str) -> list[SvmTuning]:
 
 def _table1(plan: Plan) -> Part:
     results = _tuning(plan, "table1")
-    tables = {"table1": table1.table(results), "table1-repetitions": table1.repetitions_table(results)}
+    tables = {
+        "table1": table1.table(results),
+        "table1-repetitions": table1.repetitions_table(results),
+        "table1-time": table1.time_table(results),
+    }
     title = f"Table 1: test accuracy, {plan.rounds} rounds, {plan.repetitions('table1')} repetitions"
     return Part("table1", title, table1.claims(results), tables, None, results)
 
