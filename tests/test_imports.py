@@ -81,6 +81,7 @@ INSIDE = {
         "fig6",
         "deviations",
         "paper",
+        "page",
     ],
     "cli": ["shared", "demo", "measurements", "paper"],
 }

@@ -166,7 +166,7 @@ def test_figure_6_claims_can_fail():
     assert len(failing(fig6.claims(results(growing, growing, 0.01)))) == 1
     assert len(failing(fig6.claims(results(flat, flat, 0.01)))) == 1
     assert len(failing(fig6.claims(results(growing, flat, -0.01)))) == 1
-    columns, rows = fig6.table(results(growing, flat, 0.01))
+    _, rows = fig6.table(results(growing, flat, 0.01))
     assert [row[0] for row in rows] == list(range(5, 55, 5))
     assert len(fig6.draw(results(growing, flat, 0.01)).axes) == 2
 
@@ -176,7 +176,7 @@ def test_deviations_are_explained_or_not():
         found = []
         for s in deviations.cells(2, 0):
             mean, most = TABLE1[s.dataset][s.algorithm]
-            changed = dict(dataset=s.dataset, algorithm=s.algorithm, candidates=s.candidates, training=s.training)
+            changed = {name: getattr(s, name) for name in ("dataset", "algorithm", "candidates", "training")}
             # Only 20 points do as the paper's IDS does.
             off = shift + (0.05 if s.candidates not in (0, 20) else 0.0)
             found.append(tuning([[most + shift, 2 * (mean + off) - most - shift]] * 2, **changed))
