@@ -2,7 +2,7 @@
 
     python -m mixbandit.experiments.page docs/paper.md docs/results/paper
 
-Between <!-- table NAME --> and <!-- end --> the page gets the table of NAME.csv; with `| COLUMN, COLUMN` after the name,
+Between <!-- table NAME --> and <!-- end --> the page gets the table of NAME.csv; with `| COLUMN, COLUMN` after NAME,
 these columns only.
 """
 
