@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import mixbandit as mb
-from mixbandit import acquisition
 from mixbandit.acquisition import Linear, Optimism, Pessimism, Score, best_arm, search_box
+from mixbandit.acquisition import arms as arms_search
 from mixbandit.policies.ids import InformationPerRegret
 
 
@@ -83,7 +83,7 @@ class Ceilinged(Score):
 
 @pytest.mark.parametrize("chunk", [1, 8])
 def test_arms_are_left_out_only_below_their_ceilings(chunk, monkeypatch):
-    monkeypatch.setattr(acquisition, "_FIRST_CHUNK", chunk)
+    monkeypatch.setattr(arms_search, "_FIRST_CHUNK", chunk)
     evaluated = {}
     for tighter in (1.0, 0.1, 0.01):
         evaluated[tighter] = []

@@ -61,6 +61,7 @@ INSIDE = {
         "intersection",
         "conic",
     ],
+    "acquisition": ["scores", "arms", "climb", "box", "fields"],
     "policies": ["choice", "history", "acting", "base", "ucb", "ids", "thompson", "uniform", "named"],
     "experiments": [
         "store",

@@ -1,0 +1,26 @@
+"""Maximise a score over arms, exactly and lazily, or over a box, by gradients from many starts at once.
+
+A score is a function of feature vectors, so that features of arms are computed once and gradients in actions
+come from the feature map.
+"""
+
+from mixbandit.acquisition.arms import TIE_TOLERANCE, BestArm, best_arm
+from mixbandit.acquisition.box import BoxOptimum, search_box
+from mixbandit.acquisition.fields import ArmsField, BoxField, Field, Found
+from mixbandit.acquisition.scores import Linear, Optimism, Pessimism, Score
+
+__all__ = [
+    "TIE_TOLERANCE",
+    "ArmsField",
+    "BestArm",
+    "BoxField",
+    "BoxOptimum",
+    "Field",
+    "Found",
+    "Linear",
+    "Optimism",
+    "Pessimism",
+    "Score",
+    "best_arm",
+    "search_box",
+]
