@@ -26,7 +26,7 @@ ORDER = [
     "confidence",
     "acquisition",
     "bounding",
-    "certify",
+    "certificates",
     "regret",
     "policies",
     "state",

@@ -2,7 +2,7 @@
 
 from mixbandit import regret
 from mixbandit.actions import Arms, Box
-from mixbandit.certify import Certificate
+from mixbandit.certificates import Certificate
 from mixbandit.confidence import (
     Audit,
     BayesCredible,

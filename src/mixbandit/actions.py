@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from mixbandit._statefile import digest
 from mixbandit._validation import Array, as_float_array, as_vector, check_finite
 from mixbandit.errors import DamagedState, InvalidInput, NotStorable, reading
 
@@ -92,6 +96,11 @@ class Box:
     def width(self) -> Array:
         return self.high - self.low
 
+    @property
+    def continuous(self) -> NDArray[np.bool_]:
+        """Coordinates that may take any value between their ends."""
+        return np.asarray(self.width > 0.0)
+
     def sample(self, n: int, rng: np.random.Generator) -> Array:
         """Uniform actions, (n, dim)."""
         return self.at(rng.uniform(size=(n, self.dim)))
@@ -112,6 +121,127 @@ class Box:
 
     def state_dict(self) -> dict[str, Any]:
         return {"type": "Box", "low": self.low.copy(), "high": self.high.copy()}
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """Coordinates of a box that together take one of finitely many values: an integer, or a one-hot category."""
+
+    columns: tuple[int, ...]
+    values: Array  # (m, len(columns))
+    ordered: bool  # whether neighbours in the table are alike, as integers are and categories are not
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def nearest(self, rows: Array) -> NDArray[np.int64]:
+        """Index of the nearest value for each row (n, len(columns))."""
+        if len(self.columns) == 1:
+            middles = 0.5 * (self.values[1:, 0] + self.values[:-1, 0])
+            return np.searchsorted(middles, rows[:, 0], side="left").astype(np.int64)
+        return np.asarray(np.argmin(((rows[:, None, :] - self.values) ** 2).sum(axis=2), axis=1))
+
+    def moved(self, by: int) -> Levels:
+        return Levels(tuple(c + by for c in self.columns), self.values, self.ordered)
+
+
+class MixedBox(Box):
+    """A box in which some coordinates take only certain values, alone or as a group."""
+
+    # Ordered values of at most so many are tried one by one; more are treated as a continuum first.
+    _FEW = 8
+
+    def __init__(self, low: ArrayLike, high: ArrayLike, levels: Iterable[Levels]) -> None:
+        super().__init__(low, high)
+        self.levels = tuple(levels)
+        columns = [column for part in self.levels for column in part.columns]
+        if len(set(columns)) != len(columns) or not set(columns) <= set(range(self.dim)):
+            raise InvalidInput(f"levels must name different coordinates of 0, …, {self.dim - 1}, got {columns}")
+        for part in self.levels:
+            at = list(part.columns)
+            shape = part.values.shape == (len(part), len(at)) and len(part) > 0
+            inside = shape and bool(((part.values >= self.low[at]) & (part.values <= self.high[at])).all())
+            if not inside or (len(at) == 1 and (np.diff(part.values[:, 0]) <= 0.0).any()):
+                raise InvalidInput(f"levels of coordinates {at} must be values inside the box, single ones increasing")
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{len(part)} for {list(part.columns)}" for part in self.levels)
+        return f"MixedBox({self.low.tolist()}, {self.high.tolist()}, levels: {counts})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MixedBox) and digest(self.state_dict()) == digest(other.state_dict())
+
+    __hash__ = None
+
+    @property
+    def continuous(self) -> NDArray[np.bool_]:
+        mask = super().continuous
+        mask[[column for part in self.levels for column in part.columns]] = False
+        return mask
+
+    @property
+    def tried(self) -> tuple[Levels, ...]:
+        """The parts whose values are tried one by one; the others are ordered, and many."""
+        return tuple(part for part in self.levels if not part.ordered or len(part) <= self._FEW)
+
+    def sample(self, n: int, rng: np.random.Generator) -> Array:
+        return self.snapped(super().sample(n, rng))
+
+    def snapped(self, rows: Array) -> Array:
+        """The rows with the nearest allowed values."""
+        new = rows.copy()
+        for part in self.levels:
+            columns = list(part.columns)
+            new[:, columns] = part.values[part.nearest(rows[:, columns])]
+        return new
+
+    def combinations(self, most: int) -> Array | None:
+        """All combinations of `tried` parts, a row each, in `tried_columns`; None if there are more than `most`."""
+        if math.prod(len(part) for part in self.tried) > most:
+            return None
+        indices = itertools.product(*(range(len(part)) for part in self.tried))
+        rows = [np.concatenate([part.values[i] for part, i in zip(self.tried, row, strict=True)]) for row in indices]
+        return np.array(rows).reshape(len(rows), -1)
+
+    @property
+    def tried_columns(self) -> list[int]:
+        return [column for part in self.tried for column in part.columns]
+
+    def cells(self, most: int) -> list[Box] | None:
+        """Boxes that cover all allowed actions, a combination fixed in each; None if there are more than `most`."""
+        combinations = self.combinations(most)
+        if combinations is None:
+            return None
+        boxes = []
+        for row in combinations:
+            low, high = self.low.copy(), self.high.copy()
+            low[self.tried_columns] = high[self.tried_columns] = row
+            boxes.append(Box(low, high))
+        return boxes
+
+    def neighbours(self, row: Array) -> Array:
+        """The allowed rows that differ in one part: by a step or two where it is ordered, by anything elsewhere."""
+        rows = []
+        for part in self.levels:
+            columns = list(part.columns)
+            at = int(part.nearest(row[None, columns])[0])
+            others = [at + step for step in (-2, -1, 1, 2)] if part.ordered else range(len(part))
+            for i in others:
+                if i != at and 0 <= i < len(part):
+                    rows.append(row.copy())
+                    rows[-1][columns] = part.values[i]
+        return np.array(rows).reshape(len(rows), self.dim)
+
+    def given(self, context: Array) -> MixedBox:
+        whole = super().given(context)
+        return MixedBox(whole.low, whole.high, [part.moved(len(context)) for part in self.levels])
+
+    def state_dict(self) -> dict[str, Any]:
+        levels = [
+            {"columns": list(part.columns), "values": part.values.copy(), "ordered": part.ordered}
+            for part in self.levels
+        ]
+        return {**super().state_dict(), "type": "MixedBox", "levels": levels}
 
 
 Region: TypeAlias = Arms | Box
@@ -161,6 +291,12 @@ def region_from_state_dict(state: Mapping[str, Any]) -> Region:
             return Arms(np.asarray(state["actions"], dtype=np.float64), state["labels"])
         if state.get("type") == "Box":
             return Box(state["low"], state["high"])
+        if state.get("type") == "MixedBox":
+            parts = [
+                Levels(tuple(map(int, p["columns"])), np.asarray(p["values"], dtype=np.float64), bool(p["ordered"]))
+                for p in state["levels"]
+            ]
+            return MixedBox(state["low"], state["high"], parts)
     raise DamagedState(f"actions of unknown type {state.get('type')!r}")
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from mixbandit._statefile import read_state, write_state
 from mixbandit._validation import as_number, finite, nonnegative, positive_int
-from mixbandit.certify import Certificate
+from mixbandit.certificates import Certificate
 from mixbandit.environments import Environment
 from mixbandit.errors import DamagedState, InvalidInput
 from mixbandit.policies import Choice, Policy

@@ -11,12 +11,15 @@ from numpy.typing import NDArray
 from mixbandit._validation import Array
 from mixbandit.acquisition.climb import Climb
 from mixbandit.acquisition.scores import Score
-from mixbandit.actions import Box
+from mixbandit.actions import Box, MixedBox
 from mixbandit.features import FeatureMap
 
 # Points of a box to look at, and starts to climb from: a fixed number, and so many per free coordinate.
 _SCREENED_FIXED, _SCREENED, _STARTS_FIXED, _STARTS = 128, 32, 8, 6
 _KEPT_OPTIMA = 5
+# Combinations of discrete values up to so many are all tried, with so many points each; single values are exchanged
+# at most so often.
+_MOST_COMBINATIONS, _PER_COMBINATION, _MOST_EXCHANGES = 256, 2, 20
 # Optima nearer than this, in units of the box, are one.
 _SAME_OPTIMUM = 1e-4
 
@@ -43,6 +46,8 @@ def search_box(
     Random points are screened and the best of them climb together, with those of the last round (`warm`).
     `effort` multiplies how many.
     """
+    if isinstance(box, MixedBox):
+        return _search_mixed(score, features, box, rng, warm, effort)
     free = np.flatnonzero(box.width > 0.0)
     if not len(free):
         value = score.values(features._evaluate(box.low[None]))
@@ -68,6 +73,89 @@ def search_box(
         optima=box.at(y[:_KEPT_OPTIMA]),
         evaluations=len(points) + climb.evaluations,
     )
+
+
+def _search_mixed(
+    score: Score, features: FeatureMap, box: MixedBox, rng: np.random.Generator, warm: Array | None, effort: float
+) -> BoxOptimum:
+    """Every combination of few values gets its starts, many values are climbed as a continuum and rounded; then
+    single values are exchanged for as long as that helps.
+    """
+    combinations = box.combinations(_MOST_COMBINATIONS)
+    moving = box.width > 0.0
+    moving[box.tried_columns] = False
+    if combinations is not None and not moving.any():
+        return _enumerated(score, features, box, combinations)
+    size = math.ceil(effort * (_SCREENED_FIXED + _SCREENED * int(moving.sum())))
+    rows = box.sample(size if combinations is None else max(size, _PER_COMBINATION * len(combinations)), rng)
+    group = np.zeros(len(rows), dtype=np.int64)
+    if combinations is not None:
+        group = np.arange(len(rows)) % len(combinations)
+        rows[:, box.tried_columns] = combinations[group]
+    rows, group = _with_warm(rows, group, None if warm is None else box.snapped(warm))
+    screened = score.values(features._evaluate(rows))
+    order = np.argsort(-screened, kind="stable")
+    first_of_group = order[np.unique(group[order], return_index=True)[1]]
+    starts = math.ceil(effort * (_STARTS_FIXED + _STARTS * int(moving.sum())))
+    chosen = np.unique(np.concatenate((order[:starts], first_of_group)))
+    y, evaluations = _climbed(score, features, box, box.unit(rows[chosen]), moving)
+    rows = box.snapped(box.at(y))
+    value = score.values(features._evaluate(rows))
+    evaluations += len(group) + len(rows)
+    best = _distinct(box.unit(rows), value)
+    rows, value = rows[best], value[best]
+    for _ in range(_MOST_EXCHANGES):
+        better = _exchanged(score, features, box, rows[0], value[0])
+        evaluations += better.evaluations
+        if better.value <= value[0]:
+            break
+        rows[0], value[0] = better.row, better.value
+    return BoxOptimum(rows[0].copy(), float(value[0]), rows[:_KEPT_OPTIMA].copy(), evaluations)
+
+
+@dataclass(frozen=True)
+class _Exchange:
+    row: Array
+    value: float
+    evaluations: int
+
+
+def _exchanged(score: Score, features: FeatureMap, box: MixedBox, row: Array, value: float) -> _Exchange:
+    """The best row after changing one discrete value, and climbing from the most promising changes."""
+    rows = box.neighbours(row)
+    if not len(rows):
+        return _Exchange(row, value, 0)
+    values = score.values(features._evaluate(rows))
+    promising = rows[np.argsort(-values, kind="stable")[:_KEPT_OPTIMA]]
+    y, evaluations = _climbed(score, features, box, box.unit(promising), box.continuous)
+    climbed = box.snapped(box.at(y))
+    values = score.values(features._evaluate(climbed))
+    best = int(np.argmax(values))
+    return _Exchange(climbed[best], float(values[best]), len(rows) + evaluations)
+
+
+def _climbed(score: Score, features: FeatureMap, box: Box, y: Array, moving: NDArray[np.bool_]) -> tuple[Array, int]:
+    if not moving.any():
+        return y, 0
+    climb = Climb(score, features, box, y, moving)
+    climb.run()
+    return climb.y, climb.evaluations
+
+
+def _enumerated(score: Score, features: FeatureMap, box: MixedBox, combinations: Array) -> BoxOptimum:
+    rows = np.broadcast_to(box.low, (len(combinations), box.dim)).copy()
+    rows[:, box.tried_columns] = combinations
+    value = score.values(features._evaluate(rows))
+    order = np.argsort(-value, kind="stable")[:_KEPT_OPTIMA]
+    return BoxOptimum(rows[order[0]], float(value[order[0]]), rows[order], len(rows))
+
+
+def _with_warm(rows: Array, group: NDArray[np.int64], warm: Array | None) -> tuple[Array, NDArray[np.int64]]:
+    """Old optima in front, each in a group of its own, so that all of them climb."""
+    if warm is None or not len(warm):
+        return rows, group
+    own = int(group.max(initial=0)) + 1 + np.arange(len(warm))
+    return np.vstack((warm, rows)), np.concatenate((own, group))
 
 
 def _distinct(y: Array, value: Array) -> NDArray[np.int64]:

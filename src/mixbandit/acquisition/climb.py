@@ -30,8 +30,12 @@ _PRUNE_AFTER, _HOPE = 3, 10.0
 class Climb:
     """Projected BFGS (Kelley 1999, section 5.5) on minus the score, for all starts at once as arrays."""
 
-    def __init__(self, score: Score, features: FeatureMap, box: Box, y: Array) -> None:
+    def __init__(
+        self, score: Score, features: FeatureMap, box: Box, y: Array, moving: NDArray[np.bool_] | None = None
+    ) -> None:
         self._score, self._features, self._box = score, features, box
+        # Coordinates that do not move stay where a start has them.
+        self._width = box.width if moving is None else np.where(moving, box.width, 0.0)
         self.y = y.copy()
         self.evaluations = 0
         self.value, self._gradient = self._evaluate(self.y)
@@ -53,7 +57,7 @@ class Climb:
         self.evaluations += len(y)
         actions = self._box.at(y)
         value, theta = self._score.slopes(self._features._evaluate(actions))
-        return value, self._features._vjp(actions, theta) * self._box.width
+        return value, self._features._vjp(actions, theta) * self._width
 
     def _free(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Coordinates that the gradient does not push out of the box."""

@@ -34,9 +34,12 @@ def anticipating(rows: list[Array], base: ConfidenceSequence) -> ConfidenceSeque
 def nudged(row: Array, box: Box, taken: list[Array], rng: np.random.Generator) -> Array:
     """The row, moved a little if it repeats one that is taken: on a box there is always something new to learn."""
     y = box.unit(row)
-    if not (taken and box.width.any() and (np.abs(box.unit(np.array(taken)) - y) <= _SAME_ACTION).all(axis=1).any()):
+    if not taken or not box.continuous.any():
+        return row
+    if not (np.abs(box.unit(np.array(taken)) - y) <= _SAME_ACTION).all(axis=1).any():
         return row
     step = _NUDGE * rng.uniform(0.5, 1.0, size=box.dim) * rng.choice((-1.0, 1.0), size=box.dim)
+    step[~box.continuous] = 0.0
     # At a border the step goes inwards.
     return box.at(y + np.where((y + step < 0.0) | (y + step > 1.0), -step, step))
 

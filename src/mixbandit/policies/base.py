@@ -20,7 +20,7 @@ from mixbandit._statefile import write_state
 from mixbandit._validation import LARGEST_DATUM, Array, as_generator, check_finite, positive_int, stored_generator
 from mixbandit.acquisition import ArmsField, BoxField, Field, Found, Optimism
 from mixbandit.actions import Arms, Box, Region, as_region, offered, region_from_state_dict
-from mixbandit.certify import Certificate, certificate
+from mixbandit.certificates import Certificate, certificate
 from mixbandit.confidence import Audit, ConfidenceSequence, sequence_from_state_dict
 from mixbandit.confidence.ball import BallSequence
 from mixbandit.errors import DamagedState, InvalidInput, reading

@@ -10,7 +10,7 @@ import numpy as np
 
 from mixbandit._validation import Array
 from mixbandit.actions import Arms, Region, region_from_state_dict
-from mixbandit.certify import bound_optimum, largest_difference
+from mixbandit.certificates import bound_optimum, largest_difference
 from mixbandit.confidence import ConfidenceSequence
 from mixbandit.policies.choice import Open
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import mixbandit as mb
-import mixbandit.certify
+import mixbandit.certificates
 from mixbandit.bounding import bound_over_box
-from mixbandit.certify import bound_optimum, certificate, largest_difference
+from mixbandit.certificates import bound_optimum, certificate, largest_difference
 
 RNG = 0
 
@@ -150,7 +150,7 @@ def test_branch_and_bound_is_told_how_large_theta_can_be(monkeypatch):
         told.append(reach)
         return bound_over_box(h, reach, *rest, **options)
 
-    monkeypatch.setattr(mixbandit.certify, "bound_over_box", spy)
+    monkeypatch.setattr(mixbandit.certificates, "bound_over_box", spy)
     cs, _, rng = sequence(1, FOURIER2, t=200)
     certify(cs, UNIT2)
     axes = np.eye(10)
@@ -201,7 +201,7 @@ def test_a_proof_can_be_insisted_on(monkeypatch):
     assert certify(cs, UNIT2, proof="range").optimum_upper == 2.0
     assert certify(cs, mb.Arms([[0.1, 0.2], [0.3, 0.4]]), proof="enumerated").proof == "enumerated"
     # Where a Lipschitz constant is all there is it takes long and says little, but it says it.
-    monkeypatch.setattr(mixbandit.certify, "_MAX_EVALUATIONS", 2000)
+    monkeypatch.setattr(mixbandit.certificates, "_MAX_EVALUATIONS", 2000)
     wide, _, _ = sequence(0, FOURIER8)
     proven, searched = (certify(wide, UNIT8, proof=proof) for proof in ("branch-and-bound", "search"))
     assert proven.proven
