@@ -115,6 +115,10 @@ class Box:
         free = self.width > 0.0
         return np.where(free, np.clip((actions - self.low) / np.where(free, self.width, 1.0), 0.0, 1.0), 0.0)
 
+    def cells(self, most: int) -> list[Box]:
+        """At most so many boxes that cover all that may be chosen."""
+        return [self]
+
     def given(self, context: Array) -> Box:
         """The box of rows (context, action), in which the context is fixed."""
         return Box(np.concatenate((context, self.low)), np.concatenate((context, self.high)))
@@ -207,11 +211,11 @@ class MixedBox(Box):
     def tried_columns(self) -> list[int]:
         return [column for part in self.tried for column in part.columns]
 
-    def cells(self, most: int) -> list[Box] | None:
-        """Boxes that cover all allowed actions, a combination fixed in each; None if there are more than `most`."""
+    def cells(self, most: int) -> list[Box]:
+        """A box per combination, which is fixed in it; if that makes too many, one around everything."""
         combinations = self.combinations(most)
         if combinations is None:
-            return None
+            return [Box(self.low, self.high)]
         boxes = []
         for row in combinations:
             low, high = self.low.copy(), self.high.copy()

@@ -29,6 +29,8 @@ from mixbandit.features import FeatureMap
 _BATCH, _BATCH_SHARE = 128, 0.1
 # Above this many free coordinates a cell has too many corners.
 MOST_CORNERS = 6
+# Combinations of discrete values up to so many are bounded one by one.
+_MOST_CELLS = 256
 # Bounds are rounded up by this much of their size.
 _ROUND_UP = 1e-9
 
@@ -65,7 +67,12 @@ def can_bound(features: FeatureMap, box: Box) -> bool:
 
 def _has_tangents(features: FeatureMap, box: Box) -> bool:
     one = np.zeros((1, box.dim))
-    return int(np.count_nonzero(box.width)) <= MOST_CORNERS and features.remainder(box.low + one, one) is not None
+    return free_dimensions(box) <= MOST_CORNERS and features.remainder(box.low + one, one) is not None
+
+
+def free_dimensions(box: Box) -> int:
+    """In how many coordinates cells have to be split."""
+    return int(np.count_nonzero(box.cells(_MOST_CELLS)[0].width))
 
 
 def bound_over_box(
@@ -83,12 +90,13 @@ def bound_over_box(
     The bound is proven in either case. `start`, an action (dim_in,), gives a first value to attain.
     """
     cells = _Cells(h, reach, features, box)
-    centre, half = 0.5 * (box.low + box.high)[None], 0.5 * box.width[None]
-    start_row = centre if start is None else start[None]
+    parts = box.cells(_MOST_CELLS)
+    centres = np.array([0.5 * (part.low + part.high) for part in parts])
+    halves = np.array([0.5 * part.width for part in parts])
+    start_row = centres[:1] if start is None else start[None]
     best_value, best_action = float(h(features._evaluate(start_row))[0]), start_row[0].copy()
-    centres, halves = centre, half
     upper, values = cells.bound(centres, halves)
-    scale = cells.sensitivity(centre)
+    scale = cells.sensitivity(centres[:1])
     while True:
         top = int(np.argmax(values)) if len(values) else 0
         if len(values) and values[top] > best_value:
@@ -119,7 +127,7 @@ class _Cells:
 
     def __init__(self, h: Convex, reach: Reach, features: FeatureMap, box: Box) -> None:
         self._h, self._reach, self._features = h, reach, features
-        self._free = np.flatnonzero(box.width > 0.0)
+        self._free = np.flatnonzero(box.cells(_MOST_CELLS)[0].width > 0.0)
         self._corners: Array | None = None
         if _has_tangents(features, box):
             k = len(self._free)

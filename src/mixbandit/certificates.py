@@ -11,7 +11,7 @@ import numpy as np
 from mixbandit._validation import Array, one_of
 from mixbandit.acquisition import Optimism, Pessimism, search_box
 from mixbandit.actions import Arms, Box, Region
-from mixbandit.bounding import MOST_CORNERS, Reach, bound_over_box, can_bound
+from mixbandit.bounding import MOST_CORNERS, Reach, bound_over_box, can_bound, free_dimensions
 from mixbandit.confidence import ConfidenceSequence
 from mixbandit.errors import InvalidInput
 
@@ -183,7 +183,7 @@ def bound_optimum(
 def _branches(sequence: ConfidenceSequence, box: Box, proof: str | None) -> bool:
     """Whether to prove the optimum by branch and bound: where it can be done, and is asked for or cheap."""
     possible = _reach(sequence) is not None and can_bound(sequence.features, box)
-    low_dimensional = int(np.count_nonzero(box.width)) <= MOST_CORNERS
+    low_dimensional = free_dimensions(box) <= MOST_CORNERS
     return possible and (proof == "branch-and-bound" or (proof is None and low_dimensional))
 
 

@@ -19,7 +19,7 @@ from mixbandit._statefile import digest
 from mixbandit._validation import Array, as_number, as_vector, finite, one_of, positive, positive_int
 from mixbandit.acquisition import Linear, search_box
 from mixbandit.actions import Arms, Region, as_region
-from mixbandit.bounding import MOST_CORNERS, Reach, bound_over_box, can_bound
+from mixbandit.bounding import MOST_CORNERS, Reach, bound_over_box, can_bound, free_dimensions
 from mixbandit.errors import InvalidInput
 from mixbandit.features import FeatureMap, as_feature_map
 from mixbandit.policies import Choice
@@ -249,7 +249,7 @@ def largest_expected(features: FeatureMap, theta: Array, region: Region) -> tupl
         return float((features(region.actions) @ theta).max()), True
     score = Linear(theta)
     found = search_box(score, features, region, np.random.default_rng(0), effort=_EFFORT)
-    if np.count_nonzero(region.width) > MOST_CORNERS or not can_bound(features, region):
+    if free_dimensions(region) > MOST_CORNERS or not can_bound(features, region):
         return found.value, False
     tolerance = _PROVEN_TO * max(abs(found.value), 1e-3)
     reach = Reach(float(np.linalg.norm(theta)), np.abs(theta))

@@ -20,6 +20,7 @@ _KEPT_OPTIMA = 5
 # Combinations of discrete values up to so many are all tried, with so many points each; single values are exchanged
 # at most so often.
 _MOST_COMBINATIONS, _PER_COMBINATION, _MOST_EXCHANGES = 256, 2, 20
+_LEAST_GAIN = 1e-9
 # Optima nearer than this, in units of the box, are one.
 _SAME_OPTIMUM = 1e-4
 
@@ -105,33 +106,36 @@ def _search_mixed(
     best = _distinct(box.unit(rows), value)
     rows, value = rows[best], value[best]
     for _ in range(_MOST_EXCHANGES):
-        better = _exchanged(score, features, box, rows[0], value[0])
-        evaluations += better.evaluations
-        if better.value <= value[0]:
+        improved, counted = _exchange(score, features, box, rows, value)
+        evaluations += counted
+        if not improved:
             break
-        rows[0], value[0] = better.row, better.value
-    return BoxOptimum(rows[0].copy(), float(value[0]), rows[:_KEPT_OPTIMA].copy(), evaluations)
+    order = np.argsort(-value, kind="stable")
+    return BoxOptimum(rows[order[0]].copy(), float(value[order[0]]), rows[order], evaluations)
 
 
-@dataclass(frozen=True)
-class _Exchange:
-    row: Array
-    value: float
-    evaluations: int
-
-
-def _exchanged(score: Score, features: FeatureMap, box: MixedBox, row: Array, value: float) -> _Exchange:
-    """The best row after changing one discrete value, and climbing from the most promising changes."""
-    rows = box.neighbours(row)
-    if not len(rows):
-        return _Exchange(row, value, 0)
-    values = score.values(features._evaluate(rows))
-    promising = rows[np.argsort(-values, kind="stable")[:_KEPT_OPTIMA]]
-    y, evaluations = _climbed(score, features, box, box.unit(promising), box.continuous)
-    climbed = box.snapped(box.at(y))
+def _exchange(score: Score, features: FeatureMap, box: MixedBox, rows: Array, value: Array) -> tuple[bool, int]:
+    """Change one discrete value of each row where that, and a climb after it, helps; whether it did, and its cost."""
+    around = [box.neighbours(row) for row in rows]
+    owner = np.repeat(np.arange(len(rows)), [len(part) for part in around])
+    if not len(owner):
+        return False, 0
+    candidates = np.vstack(around)
+    screened = score.values(features._evaluate(candidates))
+    # Of every row the two most promising changes.
+    order = np.lexsort((-screened, owner))
+    place = np.arange(len(order)) - np.searchsorted(owner[order], owner[order])
+    chosen = order[place < 2]
+    y, evaluations = _climbed(score, features, box, box.unit(candidates[chosen]), box.continuous)
+    climbed = box.at(y)
+    climbed[:, ~box.continuous] = candidates[chosen][:, ~box.continuous]
     values = score.values(features._evaluate(climbed))
-    best = int(np.argmax(values))
-    return _Exchange(climbed[best], float(values[best]), len(rows) + evaluations)
+    improved = False
+    for i in np.argsort(values, kind="stable"):  # the best of a row comes last
+        row = owner[chosen[i]]
+        if values[i] > value[row] + _LEAST_GAIN * (1.0 + abs(value[row])):
+            rows[row], value[row], improved = climbed[i], values[i], True
+    return improved, len(candidates) + evaluations
 
 
 def _climbed(score: Score, features: FeatureMap, box: Box, y: Array, moving: NDArray[np.bool_]) -> tuple[Array, int]:

@@ -1,0 +1,303 @@
+"""Named parameters, and the unit box they are encoded in.
+
+A `Float` or `Int` takes one coordinate, on a linear or logarithmic scale; a `Categorical` takes one per choice, of which
+one is 1 and the others 0. So a confidence sequence sees rows of numbers, and users see dicts.
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from mixbandit._validation import Array
+from mixbandit.actions import Box, Levels, MixedBox
+from mixbandit.errors import DamagedState, InvalidInput, NotStorable, reading
+
+# Values that are more than this are not listed: the coordinate is taken as continuous and rounded.
+_MOST_LISTED = 10_000
+# A value is one of the steps if it is off by less than this share of one.
+_OFF_STEP = 1e-6
+
+
+class Parameter(abc.ABC):
+    """What all kinds of parameters can do; `name` is only for messages."""
+
+    @property
+    @abc.abstractmethod
+    def width(self) -> int:
+        """How many coordinates it takes."""
+
+    @abc.abstractmethod
+    def encode(self, value: Any, name: str) -> Array:
+        """Its coordinates, (width,). A value that is not allowed is an error."""
+
+    @abc.abstractmethod
+    def decode(self, coordinates: Array) -> Any:
+        """The nearest allowed value."""
+
+    @property
+    def levels(self) -> Array | None:
+        """Coordinates of all values, (m, width), where they are finitely many and not too many."""
+        return None
+
+    @abc.abstractmethod
+    def state_dict(self) -> dict[str, Any]: ...
+
+
+class _Number(Parameter):
+    """Numbers between two ends, on a linear or logarithmic scale, all of them or in steps."""
+
+    low: float
+    high: float
+    log: bool
+    step: float | None
+
+    def _check(self) -> None:
+        kind = type(self).__name__
+        for name in ("low", "high"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+                raise InvalidInput(f"{kind}: {name} must be a finite number, got {value!r}")
+        if not self.low < self.high:
+            raise InvalidInput(f"{kind}: low must be less than high, got low={self.low!r}, high={self.high!r}")
+        if self.log and self.low <= 0:
+            raise InvalidInput(f"{kind}: a logarithmic scale needs low > 0, got low={self.low!r}")
+        if self.step is not None and not (isinstance(self.step, Real) and 0 < self.step <= self.high - self.low):
+            raise InvalidInput(
+                f"{kind}: step must be positive and at most high − low = {self.high - self.low:g}, got {self.step!r}"
+            )
+
+    @property
+    def width(self) -> int:
+        return 1
+
+    def encode(self, value: Any, name: str) -> Array:
+        if isinstance(value, bool | np.bool_) or not isinstance(value, Real | np.number):
+            raise InvalidInput(f"{name} must be a number between {self.low!r} and {self.high!r}, got {value!r}")
+        number = float(value)
+        slack = 1e-9 * (self.high - self.low)
+        if not self.low - slack <= number <= self._last + slack:
+            raise InvalidInput(f"{name} must lie between {self.low!r} and {self._last!r}, got {value!r}")
+        if self.step is not None:
+            steps = (number - self.low) / self.step
+            if abs(steps - round(steps)) > _OFF_STEP:
+                raise InvalidInput(f"{name} must be {self.low!r} plus a multiple of {self.step!r}, got {value!r}")
+        return np.array([min(max(self._position(number), 0.0), 1.0)])
+
+    def decode(self, coordinates: Array) -> Any:
+        number = self._value(min(max(float(coordinates[0]), 0.0), 1.0))
+        if self.step is None:
+            return min(max(number, float(self.low)), float(self.high))
+        count = round((self._last - self.low) / self.step)
+        return self._stepped(min(max(round((number - self.low) / self.step), 0), count))
+
+    @property
+    def levels(self) -> Array | None:
+        if self.step is None or (self._last - self.low) / self.step >= _MOST_LISTED:
+            return None
+        count = round((self._last - self.low) / self.step) + 1
+        return np.array([[self._position(float(self._stepped(i)))] for i in range(count)])
+
+    @property
+    def _last(self) -> float:
+        """The largest value: steps may end before `high`."""
+        if self.step is None:
+            return self.high
+        return self._stepped(math.floor((self.high - self.low) / self.step + _OFF_STEP))
+
+    def _stepped(self, i: int) -> Any:
+        assert self.step is not None
+        return min(self.low + i * self.step, self.high)
+
+    def _position(self, number: float) -> float:
+        if self.log:
+            return (math.log(number) - math.log(self.low)) / (math.log(self._last) - math.log(self.low))
+        return (number - self.low) / (self._last - self.low)
+
+    def _value(self, position: float) -> float:
+        if position in (0.0, 1.0):  # the ends exactly, not up to rounding
+            return float(self._last if position else self.low)
+        if self.log:
+            return math.exp(math.log(self.low) + position * (math.log(self._last) - math.log(self.low)))
+        return self.low + position * (self._last - self.low)
+
+    def state_dict(self) -> dict[str, Any]:
+        kind = {"type": type(self).__name__, "low": self.low, "high": self.high}
+        return {**kind, "log": self.log, "step": self.step}
+
+
+@dataclass(frozen=True)
+class Float(_Number):
+    """A real number between `low` and `high`; `log` for scales such as learning rates; `step` for a grid."""
+
+    low: float
+    high: float
+    log: bool = False
+    step: float | None = None
+
+    def __post_init__(self) -> None:
+        self._check()
+        if self.log and self.step is not None:
+            raise InvalidInput(f"Float: a logarithmic scale has no steps, got log=True and step={self.step!r}")
+
+
+@dataclass(frozen=True)
+class Int(_Number):
+    """An integer between `low` and `high`, both included; `step` counts from `low`."""
+
+    low: int
+    high: int
+    log: bool = False
+    step: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("low", "high", "step"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, Integral):
+                raise InvalidInput(f"Int: {name} must be an integer, got {value!r}")
+        self._check()
+
+
+@dataclass(frozen=True)
+class Categorical(Parameter):
+    """One of several values without an order."""
+
+    choices: tuple[Any, ...]
+
+    def __init__(self, choices: Iterable[Any]) -> None:
+        if isinstance(choices, str | bytes) or not isinstance(choices, Iterable):
+            raise InvalidInput(f"Categorical: choices must be a list of values, got {choices!r}")
+        object.__setattr__(self, "choices", tuple(choices))
+        if not self.choices:
+            raise InvalidInput("Categorical: choices must not be empty")
+        seen: list[tuple[type, Any]] = [(type(choice), choice) for choice in self.choices]
+        for i, choice in enumerate(seen):
+            if choice in seen[:i]:
+                raise InvalidInput(f"Categorical: choices must differ, {choice[1]!r} occurs more than once")
+
+    @property
+    def width(self) -> int:
+        return len(self.choices)
+
+    def encode(self, value: Any, name: str) -> Array:
+        for i, choice in enumerate(self.choices):
+            # 1, 1.0 and True are equal for Python and may be different choices.
+            if type(choice) is type(value) and choice == value:
+                return np.eye(self.width)[i]
+        for i, choice in enumerate(self.choices):
+            if choice == value:
+                return np.eye(self.width)[i]
+        raise InvalidInput(f"{name} must be one of {list(self.choices)!r}, got {value!r}")
+
+    def decode(self, coordinates: Array) -> Any:
+        return self.choices[int(np.argmax(coordinates))]
+
+    @property
+    def levels(self) -> Array:
+        return np.eye(self.width)
+
+    def state_dict(self) -> dict[str, Any]:
+        for choice in self.choices:
+            if not isinstance(choice, str | int | float | bool | None):
+                raise NotStorable(
+                    f"the choice {choice!r} is a {type(choice).__name__}: only text and numbers are stored"
+                )
+        return {"type": "Categorical", "choices": list(self.choices)}
+
+
+class Space(Mapping[str, Parameter]):
+    """Named parameters, in the order given."""
+
+    def __init__(self, parameters: Mapping[str, Parameter]) -> None:
+        if not isinstance(parameters, Mapping) or not parameters:
+            raise InvalidInput(f"a Space is made from a dict of at least one named parameter, got {parameters!r}")
+        for name, parameter in parameters.items():
+            if not isinstance(name, str) or not name:
+                raise InvalidInput(f"parameters are named by text, got {name!r}")
+            if not isinstance(parameter, Parameter):
+                raise InvalidInput(f"{name} must be a Float, Int or Categorical, got {parameter!r}")
+        self._parameters = dict(parameters)
+        ends = np.cumsum([0, *(parameter.width for parameter in self._parameters.values())])
+        self._columns = {
+            name: range(int(a), int(b)) for name, a, b in zip(self._parameters, ends[:-1], ends[1:], strict=True)
+        }
+        self.dim = int(ends[-1])
+
+    def __getitem__(self, name: str) -> Parameter:
+        return self._parameters[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parameters)
+
+    def __len__(self) -> int:
+        return len(self._parameters)
+
+    def __repr__(self) -> str:
+        return f"Space({self._parameters!r})"
+
+    @property
+    def region(self) -> Box:
+        """The unit box that rows lie in, with its discrete coordinates."""
+        parts = [
+            Levels(tuple(columns), levels, ordered=not isinstance(self[name], Categorical))
+            for name, columns in self._columns.items()
+            if (levels := self[name].levels) is not None
+        ]
+        low, high = np.zeros(self.dim), np.ones(self.dim)
+        return MixedBox(low, high, parts) if parts else Box(low, high)
+
+    def columns(self, name: str) -> range:
+        """Where a parameter is found in a row."""
+        if name not in self._columns:
+            raise InvalidInput(f"there is no parameter {name!r}; there are {', '.join(self)}")
+        return self._columns[name]
+
+    def encode(self, parameters: Mapping[str, Any]) -> Array:
+        """A row (dim,) from a dict that gives every parameter a value."""
+        if not isinstance(parameters, Mapping):
+            raise InvalidInput(f"parameters must be a dict, got {parameters!r}")
+        missing, unknown = [n for n in self if n not in parameters], [n for n in parameters if n not in self]
+        if missing or unknown:
+            problems = [f"{', '.join(map(repr, missing))} missing"] if missing else []
+            problems += [f"{', '.join(map(repr, unknown))} unknown"] if unknown else []
+            raise InvalidInput(f"parameters must be {', '.join(map(repr, self))}: {'; '.join(problems)}")
+        return np.concatenate([self[name].encode(parameters[name], name) for name in self])
+
+    def encode_all(self, configurations: Sequence[Mapping[str, Any]]) -> Array:
+        """Rows (n, dim)."""
+        return np.array([self.encode(parameters) for parameters in configurations]).reshape(-1, self.dim)
+
+    def decode(self, row: Array) -> dict[str, Any]:
+        """The nearest allowed parameters."""
+        return {name: self[name].decode(row[columns.start : columns.stop]) for name, columns in self._columns.items()}
+
+    def sample(self, n: int, *, rng: int | np.random.Generator | None = None) -> list[dict[str, Any]]:
+        """Independent uniform configurations, on the scales of the parameters."""
+        rows = self.region.sample(n, np.random.default_rng(rng))
+        return [self.decode(row) for row in rows]
+
+    def state_dict(self) -> dict[str, Any]:
+        # A list, because the order matters and mappings in files need not keep it.
+        return {"parameters": [{"name": name, **self[name].state_dict()} for name in self]}
+
+    @classmethod
+    def from_state_dict(cls, state: Mapping[str, Any]) -> Space:
+        with reading("the space"):
+            return cls({str(part["name"]): _parameter(part) for part in state["parameters"]})
+
+
+def _parameter(state: Mapping[str, Any]) -> Parameter:
+    kind = state["type"]
+    if kind == "Categorical":
+        return Categorical(state["choices"])
+    if kind == "Float":
+        return Float(state["low"], state["high"], bool(state["log"]), state["step"])
+    if kind == "Int":
+        return Int(int(state["low"]), int(state["high"]), bool(state["log"]), int(state["step"]))
+    raise DamagedState(f"a parameter of unknown type {kind!r}")
