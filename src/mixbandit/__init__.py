@@ -56,6 +56,7 @@ from mixbandit.policies import (
 from mixbandit.records import Records
 from mixbandit.regret import RegretBound
 from mixbandit.runner import run, stop_when
+from mixbandit.space import Categorical, Float, Int, Space
 from mixbandit.state import load, save
 
 __version__ = "0.1.0"
@@ -74,6 +75,7 @@ __all__ = [
     "Audit",
     "BayesCredible",
     "Box",
+    "Categorical",
     "Certificate",
     "ChangingArms",
     "Choice",
@@ -83,6 +85,7 @@ __all__ = [
     "Disjoint",
     "Environment",
     "FeatureMap",
+    "Float",
     "Forecaster",
     "FreqTS",
     "FromCallable",
@@ -94,6 +97,7 @@ __all__ = [
     "Grid",
     "Identity",
     "InformationDirected",
+    "Int",
     "Interaction",
     "InvalidInput",
     "Linear",
@@ -114,6 +118,7 @@ __all__ = [
     "RegretBound",
     "RunningIntersection",
     "Scaled",
+    "Space",
     "Standard",
     "Support",
     "ThompsonSampling",

@@ -1,7 +1,7 @@
 """Named parameters, and the unit box they are encoded in.
 
-A `Float` or `Int` takes one coordinate, on a linear or logarithmic scale; a `Categorical` takes one per choice, of which
-one is 1 and the others 0. So a confidence sequence sees rows of numbers, and users see dicts.
+A `Float` or `Int` takes one coordinate, on a linear or logarithmic scale; a `Categorical` takes one per choice, one of
+which is 1 and the others 0. So a confidence sequence sees rows of numbers, and users see dicts.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ class _Number(Parameter):
             raise InvalidInput(f"{kind}: low must be less than high, got low={self.low!r}, high={self.high!r}")
         if self.log and self.low <= 0:
             raise InvalidInput(f"{kind}: a logarithmic scale needs low > 0, got low={self.low!r}")
-        if self.step is not None and not (isinstance(self.step, Real) and 0 < self.step <= self.high - self.low):
+        step: Any = self.step
+        if step is not None and not (isinstance(step, Real) and 0 < step <= self.high - self.low):
             raise InvalidInput(
                 f"{kind}: step must be positive and at most high − low = {self.high - self.low:g}, got {self.step!r}"
             )
@@ -109,7 +110,7 @@ class _Number(Parameter):
         """The largest value: steps may end before `high`."""
         if self.step is None:
             return self.high
-        return self._stepped(math.floor((self.high - self.low) / self.step + _OFF_STEP))
+        return float(self._stepped(math.floor((self.high - self.low) / self.step + _OFF_STEP)))
 
     def _stepped(self, i: int) -> Any:
         assert self.step is not None
@@ -189,25 +190,29 @@ class Categorical(Parameter):
         for i, choice in enumerate(self.choices):
             # 1, 1.0 and True are equal for Python and may be different choices.
             if type(choice) is type(value) and choice == value:
-                return np.eye(self.width)[i]
+                return self._one_hot(i)
         for i, choice in enumerate(self.choices):
             if choice == value:
-                return np.eye(self.width)[i]
+                return self._one_hot(i)
         raise InvalidInput(f"{name} must be one of {list(self.choices)!r}, got {value!r}")
+
+    def _one_hot(self, i: int) -> Array:
+        row = np.zeros(self.width)
+        row[i] = 1.0
+        return row
 
     def decode(self, coordinates: Array) -> Any:
         return self.choices[int(np.argmax(coordinates))]
 
     @property
     def levels(self) -> Array:
-        return np.eye(self.width)
+        return np.eye(self.width, dtype=np.float64)
 
     def state_dict(self) -> dict[str, Any]:
         for choice in self.choices:
             if not isinstance(choice, str | int | float | bool | None):
-                raise NotStorable(
-                    f"the choice {choice!r} is a {type(choice).__name__}: only text and numbers are stored"
-                )
+                kind = type(choice).__name__
+                raise NotStorable(f"the choice {choice!r} is a {kind}: only text and numbers are stored")
         return {"type": "Categorical", "choices": list(self.choices)}
 
 
