@@ -69,7 +69,7 @@ class _Number(Parameter):
         if self.log and self.low <= 0:
             raise InvalidInput(f"{kind}: a logarithmic scale needs low > 0, got low={self.low!r}")
         step: Any = self.step
-        if step is not None and not (isinstance(step, Real) and 0 < step <= self.high - self.low):
+        if step is not None and not (isinstance(step, Real) and 0 < float(step) <= self.high - self.low):
             raise InvalidInput(
                 f"{kind}: step must be positive and at most high − low = {self.high - self.low:g}, got {self.step!r}"
             )
