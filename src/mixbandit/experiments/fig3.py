@@ -75,7 +75,7 @@ def draw(results: Sequence[SvmTuning]) -> Figure:
             plots.curve(ax, t, mean, label=r.settings.algorithm, position=i, low=mean - error, high=mean + error)
         ax.set(title=dataset.capitalize(), xlabel="round", xlim=(1, rounds))
     axes[0].set_ylabel("test accuracy, smoothed")
-    axes[-1].legend(fontsize="small", loc="lower right")
+    axes[0].legend(fontsize="small", loc="center right")
     return fig
 
 

@@ -162,9 +162,13 @@ def table(results: Sequence[Fig4]) -> tuple[tuple[str, ...], list[tuple[Any, ...
 
 
 def draw(results: Sequence[Fig4]) -> Figure:
-    """The paper's panels, priors from top to bottom, CMM-UCB on the left and Bayes on the right; the first function."""
+    """The paper's panels, priors from top to bottom, CMM-UCB on the left and Bayes on the right.
+
+    The function is the first that the Bayesian interval misses under the misspecified prior, if there is one.
+    """
     result = _shown(results)
-    function = result.settings.function(0)
+    missed = result.missed[:, list(PRIORS).index("misspecified"), METHODS.index("Bayes")]
+    function = result.settings.function(int(np.argmax(missed)))
     x = np.linspace(0.0, 1.0, 301)[:, None]
     truth = function(x)
     fig, axes = plots.figure(columns=2, rows=len(PRIORS), width=5.0, height=2.4, sharex=True, sharey=True)
@@ -173,12 +177,13 @@ def draw(results: Sequence[Fig4]) -> Figure:
         for k, (lower, upper) in enumerate(bands(result.settings, function, prior, x)):
             ax, method = axes[2 * i + k], METHODS[k]
             plots.bounds(ax, x[:, 0], lower, upper, truth=truth, data=data, colour=plots.COLOURS[k], label=method)
-            missed = result.misses(prior, method)
-            ax.set_title(f"{method}, {prior}: missed {missed} of {len(result.missed)} functions", fontsize="medium")
+            outside = np.where((truth < lower) | (truth > upper), truth, np.nan)
+            ax.plot(x[:, 0], outside, color="red", linewidth=2.5, label="outside")
+            count = result.misses(prior, method)
+            ax.set_title(f"{method}, {prior}: missed {count} of {len(missed)} functions", fontsize="medium")
     low, high = truth.min(), truth.max()
     axes[0].set(xlim=(0.0, 1.0), ylim=(low - 0.6 * (high - low), high + 0.6 * (high - low)))
     for ax in axes[-2:]:
         ax.set_xlabel("x")
-    for ax in axes[:2]:
-        ax.legend(loc="lower left", fontsize="small", ncols=3)
+        ax.legend(loc="lower left", fontsize="small", ncols=4)
     return fig
