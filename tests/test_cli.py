@@ -154,3 +154,60 @@ def test_a_missing_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "cvxpy", None)
     with pytest.raises(mb.MissingDependency, match=r"pip install 'mixbandit\[conic\]'"):
         import_extra("cvxpy", extra="conic")
+
+
+def test_paper_prints_the_table_in_the_papers_form_and_writes_everything(tmp_path):
+    result = run(app, ["paper", "table1", "fig6", "fig1", "--reps", "1", "--rounds", "3", "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    for text in ("Raisin", "Maternal", "Banknotes", "mean acc", "max acc", "(0.818)", "Freq-TS", "A look, not a check"):
+        assert text in result.output
+    assert "nan" not in result.output
+    expected = {"table1", "table1-repetitions", "table1-time", "fig6", "fig1", "claims"}
+    assert {path.stem for path in tmp_path.glob("*.csv")} == expected
+    assert {path.name for path in tmp_path.glob("fig*.p*")} == {"fig1.pdf", "fig1.png", "fig6.pdf", "fig6.png"}
+    comment = (tmp_path / "table1.csv").read_text().splitlines()[0]
+    assert comment == f"# mixbandit: {mb.__version__}; command: mixbandit paper table1 --reps 1 --rounds 3 --seed 0"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["nonsense"], "'nonsense' is none of"),
+        (["all", "nonsense"], "'nonsense' is none of"),
+        (["fig1", "--backend", "threads"], "--backend"),
+        (["fig1", "--reps", "0"], "--reps"),
+        (["fig1", "--seed", "-1"], "--seed"),
+        ([], "WHAT"),
+    ],
+)
+def test_paper_refuses_what_it_does_not_know(tmp_path, arguments, named):
+    result = run(app, ["paper", *arguments, "--out", str(tmp_path / "out")])
+    assert result.exit_code == 2
+    assert named in result.output or named in result.output.upper()
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_time_left_does_not_count_what_was_there_already():
+    from rich.progress import Progress
+
+    from mixbandit.cli.shared import Meter, TimeLeft
+
+    now = [0.0]
+    bar = Progress(TimeLeft(), get_time=lambda: now[0], disable=True)
+    meter = Meter(bar)
+    task = bar.tasks[0]
+
+    def left():
+        return TimeLeft().render(task).plain
+
+    meter("a", 0, 40)
+    assert left() == "left: ?"
+    now[0] = 10.0
+    meter("a", 1, 40)
+    assert left() == "left: 0:06:30"  # 39 at 10 s each
+    meter("a", 10, 40)
+    meter("b", 20, 40)  # ten were stored
+    now[0] = 100.0
+    assert left() == "left: 0:03:20"  # 20 at 10 s each: ten took 100 s
+    meter("b", 40, 40)
+    assert left() == ""

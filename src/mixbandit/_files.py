@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 _SUFFIX = ".part"
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Wait until no other process is in such a block for the same folder; where there are no locks, do not wait."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:

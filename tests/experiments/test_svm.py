@@ -36,17 +36,6 @@ def test_accuracies_are_those_of_scikit_learn_with_its_own_kernel(name):
     assert differ <= 1  # a row on the border of two classes may go either way by rounding
 
 
-def test_the_action_means_what_the_paper_tunes():
-    """Length-scales of a useless column do not matter once they are large; C does."""
-    data = mb.load_dataset("raisin")
-    task = SvmTask(data, np.random.default_rng(0))
-    middle = np.full(task.dim, 0.7)
-    accuracy = task.correct(middle)[1].mean()
-    tiny_scales = np.concatenate(([0.7], np.zeros(task.dim - 1)))
-    assert accuracy > 0.8
-    assert task.correct(tiny_scales)[1].mean() < 0.6  # a kernel of needles knows nothing
-
-
 def test_training_rows_and_only_they_set_the_scale():
     data = mb.load_dataset("banknotes")
     changed = data.X.copy()
@@ -71,8 +60,8 @@ def test_a_repetition_depends_on_its_number_and_seed_only(algorithm):
     assert longer["test"].split()[:4] == first["test"].split()
 
 
-def test_rewards_are_accuracies_on_100_validation_points_drawn_with_replacement(monkeypatch):
-    """The same points for every algorithm; on average the validation accuracy, which is what bounds speak of."""
+def spied(monkeypatch, settings, where):
+    """The rewards that a policy is told that always plays one action."""
     told = []
 
     class Spy(mb.UniformSampling):
@@ -81,13 +70,29 @@ def test_rewards_are_accuracies_on_100_validation_points_drawn_with_replacement(
             super().tell(choice, reward)
 
     def spying(features, *, actions, sigma, norm_bound, delta, on_empty, track_regret, rng):
-        sequence = mb.MartingaleMixture(features, sigma=sigma, norm_bound=norm_bound, delta=delta)
-        return Spy(sequence, actions, rng=rng, track_regret=track_regret)
+        sequence = mb.MartingaleMixture(features, sigma=sigma, norm_bound=norm_bound, delta=delta, on_empty=on_empty)
+        fixed = mb.Box(np.full(actions.dim, where), np.full(actions.dim, where))
+        return Spy(sequence, fixed, rng=rng, track_regret=track_regret)
 
-    monkeypatch.setitem(svm.ALGORITHMS, "Uniform", spying)
-    result = row(SvmSettings("maternal", "Uniform", rounds=60))
-    np.testing.assert_allclose(np.array(told) * 100, np.round(np.array(told) * 100), atol=1e-9)
-    assert np.mean(told) == pytest.approx(float(result["validation"]), abs=4 * 0.05 / np.sqrt(60))
+    monkeypatch.setitem(svm.ALGORITHMS, settings.algorithm, spying)
+    accuracy = float(row(settings)["validation"])
+    return np.array(told), accuracy
+
+
+def test_rewards_are_accuracies_on_100_validation_points_drawn_with_replacement(monkeypatch):
+    """On average the validation accuracy p; the variance p(1 − p)/100 tells that points are put back."""
+    told, accuracy = spied(monkeypatch, SvmSettings("raisin", "Uniform", rounds=400), 0.5)
+    np.testing.assert_allclose(told * 100, np.round(told * 100), atol=1e-9)
+    variance = accuracy * (1.0 - accuracy) / 100
+    assert told.mean() == pytest.approx(accuracy, abs=4 * np.sqrt(variance / 400))
+    # Without replacement the variance would be 125/224 of that.
+    assert told.var() == pytest.approx(variance, rel=4 * np.sqrt(2 / 400))
+    assert told.var() > 0.75 * variance
+
+
+def test_all_algorithms_meet_the_same_validation_points(monkeypatch):
+    rewards = [spied(monkeypatch, SvmSettings("raisin", name, rounds=8), 0.6)[0] for name in ("OFUL", "IDS")]
+    np.testing.assert_array_equal(*rewards)
 
 
 def test_results_are_read_back(tmp_path):
@@ -103,13 +108,22 @@ def test_results_are_read_back(tmp_path):
     assert measure(SvmSettings("banknotes", "OFUL", rounds=2), 1).radius is None
 
 
-def test_the_radius_that_is_kept_is_that_of_the_closed_form():
+def test_the_radius_that_is_kept_is_that_of_the_closed_form(monkeypatch):
     """R² = σ² ln det(ΦᵀΦ/σ² + I) + σ²B² + 2σ² ln(1/δ), which does not depend on rewards."""
-    settings = SvmSettings("raisin", "AMM-UCB", rounds=5)
-    radius = float(row(settings)["radius"])
-    least = np.sqrt(0.05**2 * 100 + 2 * 0.05**2 * np.log(100))
-    most = np.sqrt(least**2 + 0.05**2 * 20 * np.log(1 + 5 / 0.05**2 / 20))
-    assert least < radius < most
+    rows = []
+    tell = mb.UCB.tell
+
+    def spying(self, choice, reward):
+        rows.append(self.sequence.features(choice.action)[0])
+        tell(self, choice, reward)
+
+    monkeypatch.setattr(mb.UCB, "tell", spying)
+    radii = [float(r) for r in row(SvmSettings("raisin", "AMM-UCB", rounds=7))["radius"].split()]
+    assert svm.radius_rounds(7) == [5, 7]
+    for t, radius in zip((5, 7), radii, strict=True):
+        Phi = np.array(rows[:t])
+        logdet = np.linalg.slogdet(Phi.T @ Phi / 0.05**2 + np.eye(20))[1]
+        assert radius == pytest.approx(0.05 * np.sqrt(logdet + 100 + 2 * np.log(100)), rel=1e-5)
 
 
 def test_candidates_and_shares_change_what_is_played():

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-import functools
+import math
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich import box
-from rich.progress import Progress, TaskID
 from rich.table import Table
 
-from mixbandit.cli.shared import console, expand, progress_bar
+from mixbandit._extras import import_extra
+from mixbandit.cli.shared import console, expand, metered
 from mixbandit.experiments import table1
-from mixbandit.experiments.paper import PARTS, Part, Plan, claims_table
+from mixbandit.experiments.paper import BANDITS, PARTS, REPETITIONS, Part, Plan, record_claims
 from mixbandit.experiments.parallel import BACKENDS, Workers, cluster
 from mixbandit.experiments.published import TABLE1, Claim
-from mixbandit.experiments.store import write_table
 from mixbandit.experiments.svm import SvmTuning
 
 
 def paper(
     what: Annotated[list[str], typer.Argument(help=f"One or more of {', '.join(sorted(PARTS))}; or all.")],
     reps: Annotated[
-        int | None, typer.Option("--reps", "-n", min=1, help="Repetitions; without it as many as in the paper.")
+        int | None, typer.Option("--reps", "-n", min=1, help="Repetitions, if not as many as in docs/paper.md.")
     ] = None,
     rounds: Annotated[int, typer.Option("--rounds", "-T", min=1, help="Rounds of the bandits.")] = 500,
     seed: Annotated[int, typer.Option(min=0)] = 0,
@@ -39,29 +39,38 @@ def paper(
     Any number of jobs, any backend and any interruption give the same numbers.
     """
     wanted = expand(what, tuple(PARTS))
-    workers = Workers(jobs, *expand([backend], BACKENDS, everything=False))
+    if backend not in BACKENDS:
+        raise typer.BadParameter(f"{backend!r} is none of {', '.join(BACKENDS)}", param_hint="--backend")
+    _check_before_hours_of_work(wanted, out)
+    workers = Workers(jobs, backend)
     parts: list[Part] = []
     with cluster(workers):
         for name in (name for name in PARTS if name in wanted):
-            with progress_bar(out) as bar:
-                shown = functools.partial(_show, bar, bar.add_task(name, total=None))
-                plan = Plan(out, reps, rounds, seed, workers, shown)
+            with metered(out) as meter:
+                plan = Plan(out, reps, rounds, seed, workers, meter)
                 part = PARTS[name](plan)
             parts.append(part)
             # Neither who worked nor where matters to the numbers: the command that is kept leaves them out.
-            count = plan.repetitions(name)
-            command = f"mixbandit paper {name} --reps {count} --rounds {rounds} --seed {seed}"
-            _report(part, part.write(out, command=command))
-    columns, rows = claims_table(parts)
-    write_table(out / "claims.csv", columns, rows, command=f"mixbandit paper {' '.join(what)}")
-    kept = sum(claim.holds for part in parts for claim in part.claims)
-    console.print(f"\n{kept} of {len(rows)} claims hold here: {out / 'claims.csv'} lists them.", highlight=False)
-    if rounds < 500 or (reps is not None and reps < 100):
-        console.print("The paper's bandits play 500 rounds, 100 times: with less this is a look, not a check.")
+            played = f" --rounds {rounds}" if name in BANDITS else ""
+            command = f"mixbandit paper {name} --reps {plan.repetitions(name)}{played} --seed {seed}"
+            _report(part, [*part.write(out, command=command), record_claims(out, part, command)])
+            if plan.repetitions(name) < REPETITIONS[name] or (name in BANDITS and rounds < Plan(out).rounds):
+                full = f"{REPETITIONS[name]} repetitions" + (f" of {Plan(out).rounds} rounds" if played else "")
+                console.print(f"A look, not a check: {name} takes {full}.", highlight=False)
+    claims = [claim for part in parts for claim in part.claims if part.name != "deviations"]
+    if len(parts) > 1 and claims:
+        kept = sum(claim.holds for claim in claims)
+        console.print(f"\n{kept} of {len(claims)} claims of the paper hold here.", highlight=False)
 
 
-def _show(bar: Progress, task: TaskID, label: str, done: int, total: int) -> None:
-    bar.update(task, description=label, completed=done, total=total)
+def _check_before_hours_of_work(wanted: Sequence[str], out: Path) -> None:
+    """What is missing is better known now."""
+    import_extra("matplotlib.figure", extra="plots")
+    if any(name in BANDITS for name in wanted):
+        import_extra("sklearn", extra="experiments")
+    out.mkdir(parents=True, exist_ok=True)
+    if not os.access(out, os.W_OK):
+        raise typer.BadParameter(f"{out} cannot be written to", param_hint="--out")
 
 
 def _report(part: Part, paths: Sequence[Path]) -> None:
@@ -96,6 +105,7 @@ def _accuracies(results: Sequence[SvmTuning]) -> Table:
             for measure in table1.MEASURES:
                 cell = cells[algorithm, dataset, measure]
                 ours = f"[bold]{cell.ours:.3f}[/bold]" if cell.rank == 1 else f"{cell.ours:.3f}"
-                row.append(f"{ours}\n±{cell.deviation:.3f}\n({cell.paper:.3f})")
+                spread = "" if math.isnan(cell.deviation) else f"±{cell.deviation:.3f}"
+                row.append(f"{ours}\n{spread}\n({cell.paper:.3f})")
         table.add_row(algorithm, *row)
     return table

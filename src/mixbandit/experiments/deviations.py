@@ -1,86 +1,83 @@
 """Where Table 1 here differs from the paper's, and what happens when something that the paper leaves open is changed.
 
 1. IDS came out above OFUL, in the paper below. IDS minimises a ratio that is harder to search than an upper bound. Here
-   it chooses among a few random points each round instead of searching the whole box; so do OFUL and Freq-TS, to see
-   whether that would be an explanation for them as well.
-2. The maximum accuracy on Maternal came out lower than in the paper for all algorithms. Of its 1,014 rows 562 repeat
-   others, so that more training rows mean more test rows that were seen in training. Here 60 % of the rows train.
+   it chooses among a few random points each round instead of searching the whole box.
+2. Freq-TS came out lower on Banknotes. Would few random points explain that as well?
+3. The maximum accuracy on Maternal came out lower for all algorithms. Of its 1,014 rows 562 repeat others, so that more
+   training rows mean more test rows that were seen in training. Here 60 % of the rows train.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mixbandit.experiments.published import TABLE1, Claim
 from mixbandit.experiments.svm import PAPER_ALGORITHMS, PAPER_DATASETS, SvmSettings, SvmTuning
 from mixbandit.experiments.table1 import CLOSE
 
+# How many random points; the claims are about FEW of them.
 CANDIDATES = (10, 20, 50, 200, 1000)
 FEW = 20
 TRAINING = 0.6
 
 
-@dataclass(frozen=True)
-class Deviation:
-    """What was changed, and what came of it."""
-
-    result: SvmTuning
-
-    @property
-    def changed(self) -> str:
-        settings = self.result.settings
-        if settings.candidates:
-            return f"{settings.candidates} random points a round"
-        return f"{settings.training:.0%} of the rows train"
-
-    def difference(self, measure: str) -> float:
-        """Ours minus the paper's."""
-        settings = self.result.settings
-        published = TABLE1[settings.dataset][settings.algorithm]
-        return float(getattr(self.result, measure).mean()) - published[measure == "maximum"]
-
-
 def cells(rounds: int, seed: int) -> list[SvmSettings]:
-    """What to run."""
-    pairs = [("IDS", candidates) for candidates in CANDIDATES] + [("OFUL", FEW), ("Freq-TS", FEW)]
-    coarse = [
-        SvmSettings(dataset, algorithm, rounds=rounds, candidates=candidates, seed=seed)
-        for algorithm, candidates in pairs
+    """What to run; what Table 1 has already is taken from there."""
+    kinds: list[tuple[str, dict[str, Any]]] = [("OFUL", {}), ("IDS", {}), ("Freq-TS", {})]
+    kinds += [("IDS", {"candidates": n}) for n in CANDIDATES]
+    kinds += [(algorithm, {"candidates": FEW}) for algorithm in ("OFUL", "Freq-TS")]
+    made = [
+        SvmSettings(dataset, algorithm, rounds=rounds, seed=seed, **changed)
+        for algorithm, changed in kinds
         for dataset in PAPER_DATASETS
     ]
     larger = [
         SvmSettings("maternal", algorithm, rounds=rounds, training=TRAINING, seed=seed)
         for algorithm in PAPER_ALGORITHMS
     ]
-    return coarse + larger
+    return made + larger
+
+
+def difference(result: SvmTuning, measure: str) -> float:
+    """Ours minus the paper's, of the mean or the maximum accuracy."""
+    settings = result.settings
+    return float(getattr(result, measure).mean()) - TABLE1[settings.dataset][settings.algorithm][measure == "maximum"]
 
 
 def claims(results: Sequence[SvmTuning]) -> list[Claim]:
     """Whether the changes explain the differences."""
-    seen = [Deviation(r) for r in results]
-    ids = [s for s in seen if s.result.settings.algorithm == "IDS"]
-    by_candidates = {c: [s for s in ids if s.result.settings.candidates == c] for c in CANDIDATES}
-    nearest = min(CANDIDATES, key=lambda c: max(abs(s.difference("mean")) for s in by_candidates[c]))
-    apart = [abs(s.difference("mean")) for s in by_candidates[nearest]]
-    larger = [s for s in seen if not s.result.settings.candidates]
-    farthest = max(abs(s.difference("maximum")) for s in larger)
+    found = {(r.settings.algorithm, r.settings.candidates, r.settings.dataset): r for r in _same_split(results)}
+    coarse, whole, oful = (
+        [found[(*key, dataset)] for dataset in PAPER_DATASETS] for key in (("IDS", FEW), ("IDS", 0), ("OFUL", 0))
+    )
+    few = [difference(r, "mean") for r in coarse]
+    nearer = all(abs(a) < abs(difference(r, "mean")) for a, r in zip(few, whole, strict=True))
+    below = all(a.mean.mean() < b.mean.mean() for a, b in zip(coarse, oful, strict=True))
+    thompson = [found["Freq-TS", FEW, d] for d in PAPER_DATASETS]
+    larger = [r for r in results if r.settings.training == TRAINING]
     return [
         Claim(
             "Deviation",
-            "An IDS that chooses among a few random points has the mean accuracy that the paper reports, "
-            "on all three data sets.",
-            f"with {nearest} points the differences are "
-            + ", ".join(f"{s.result.settings.dataset} {s.difference('mean'):+.3f}" for s in by_candidates[nearest]),
-            max(apart) <= CLOSE["mean"],
+            f"If IDS chooses among {FEW} random points a round, it is below OFUL as in the paper, and nearer to the "
+            "published means than if it searches the whole box, on all three data sets.",
+            f"IDS minus published: {_listed(coarse)} (whole box: {_listed(whole)}); "
+            + ("below OFUL everywhere" if below else "not below OFUL everywhere"),
+            below and nearer,
         ),
         Claim(
             "Deviation",
-            f"With {TRAINING:.0%} of the rows for training the maximum accuracy on Maternal is what the paper reports.",
-            "the differences are "
-            + ", ".join(f"{s.result.settings.algorithm} {s.difference('maximum'):+.3f}" for s in larger),
-            farthest <= CLOSE["maximum"],
+            f"If Freq-TS chooses among {FEW} random points a round, its means are within {CLOSE['mean']:g} of the "
+            "published ones on all three data sets.",
+            f"Freq-TS minus published: {_listed(thompson)}",
+            all(abs(difference(r, "mean")) <= CLOSE["mean"] for r in thompson),
+        ),
+        Claim(
+            "Deviation",
+            f"With {TRAINING:.0%} of the rows for training the maximum accuracy on Maternal is within "
+            f"{CLOSE['maximum']:g} of the published one for all five.",
+            ", ".join(f"{r.settings.algorithm} {difference(r, 'maximum'):+.3f}" for r in larger),
+            all(abs(difference(r, "maximum")) <= CLOSE["maximum"] for r in larger),
         ),
     ]
 
@@ -91,15 +88,29 @@ def table(results: Sequence[SvmTuning]) -> tuple[tuple[str, ...], list[tuple[Any
                "difference of maxima")  # fmt: skip
     rows = [
         (
-            s.changed,
-            s.result.settings.dataset,
-            s.result.settings.algorithm,
-            len(s.result.mean),
-            f"{s.result.mean.mean():.4f}",
-            f"{s.difference('mean'):+.4f}",
-            f"{s.result.maximum.mean():.4f}",
-            f"{s.difference('maximum'):+.4f}",
+            _changed(r.settings),
+            r.settings.dataset,
+            r.settings.algorithm,
+            len(r.mean),
+            f"{r.mean.mean():.4f}",
+            f"{difference(r, 'mean'):+.4f}",
+            f"{r.maximum.mean():.4f}",
+            f"{difference(r, 'maximum'):+.4f}",
         )
-        for s in map(Deviation, results)
+        for r in results
     ]
     return columns, rows
+
+
+def _same_split(results: Sequence[SvmTuning]) -> list[SvmTuning]:
+    return [r for r in results if r.settings.training != TRAINING]
+
+
+def _changed(settings: SvmSettings) -> str:
+    if settings.candidates:
+        return f"{settings.candidates} random points a round"
+    return f"{settings.training:.0%} of the rows train" if settings.training == TRAINING else "nothing"
+
+
+def _listed(results: Sequence[SvmTuning]) -> str:
+    return ", ".join(f"{r.settings.dataset} {difference(r, 'mean'):+.3f}" for r in results)

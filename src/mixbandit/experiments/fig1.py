@@ -7,7 +7,7 @@ It leaves open how many points there are, where, and the length-scale; those are
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from mixbandit import plots
 from mixbandit._validation import Array
 from mixbandit.confidence import MartingaleMixture, OFULSequence
 from mixbandit.experiments.functions import FunctionSettings, Known, NoisyFunction
+from mixbandit.experiments.published import Claim
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,6 +63,31 @@ def bands(function: NoisyFunction, known: Known, x: Array) -> dict[str, tuple[Ar
         "AMM-UCB": (mixture.lower(x, alpha=mixture.alpha0), mixture.upper(x, alpha=mixture.alpha0)),
         "OFUL": (oful.lower(x), oful.upper(x)),
     }
+
+
+def claims(result: Fig1) -> list[Claim]:
+    """The order, and which step is the larger one."""
+    cmm, amm, oful = (result.mean_widths[method] for method in METHODS)
+    seen = f"mean widths: CMM-UCB {cmm:.3f}, AMM-UCB {amm:.3f}, OFUL {oful:.3f}"
+    return [
+        Claim(
+            "Figure 1",
+            "CMM-UCB's bounds are tighter than AMM-UCB's, which are tighter than OFUL's.",
+            seen,
+            cmm < amm < oful,
+        ),
+        Claim(
+            "Figure 1",
+            "The step from AMM-UCB to OFUL is considerable, the one from CMM-UCB to AMM-UCB slight.",
+            f"AMM-UCB's are {amm / cmm:.2f} times as wide as CMM-UCB's, OFUL's {oful / amm:.2f} times as AMM-UCB's",
+            oful / amm > amm / cmm,
+        ),
+    ]
+
+
+def table(result: Fig1) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """A row per method."""
+    return ("method", "mean width"), [(method, f"{width:.6g}") for method, width in result.mean_widths.items()]
 
 
 def draw(result: Fig1) -> Figure:

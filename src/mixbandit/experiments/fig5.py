@@ -20,16 +20,15 @@ from mixbandit.confidence import MartingaleMixture
 from mixbandit.experiments.functions import FunctionSettings, NoisyFunction
 from mixbandit.experiments.parallel import ALONE, Workers, gather, numbers
 from mixbandit.experiments.published import Claim
-from mixbandit.forecasters import Adaptive, Standard
+from mixbandit.experiments.svm import MIXTURES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.figure import Figure
 
-MIXTURES = {"standard": Standard, "adaptive": Adaptive}
 # θ* ~ N(0, size² I), scaled down to norm B where needed.
-SIZES = (0.25, 1.0, 4.0)
+SIZES = (0.25, 1.0, 2.0)
 POINTS = (10, 30, 100)
 _GRID = 101
 
@@ -40,7 +39,7 @@ class Fig5Settings(FunctionSettings):
 
     @property
     def label(self) -> str:
-        return f"{self.points} rewards, θ* {self.size:g} times as large as expected"
+        return f"{self.points} rewards, θ* × {self.size:g}"
 
 
 COLUMNS = ("widths", "radii")

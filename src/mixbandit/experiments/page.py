@@ -26,7 +26,10 @@ def filled(page: str, folder: Path) -> str:
         columns = found["columns"].split(", ") if found["columns"] else None
         return f"{found[1]}\n{_markdown(folder / (found['name'] + '.csv'), columns)}\n{found[4]}"
 
-    return _MARKED.sub(table, page)
+    new = _MARKED.sub(table, page)
+    if len(_MARKED.findall(page)) != page.count("<!-- table"):
+        raise InvalidInput("the page has a mark <!-- table … --> that cannot be read, or without <!-- end -->")
+    return new
 
 
 def _markdown(path: Path, columns: list[str] | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mixbandit import plots
 from mixbandit.experiments import deviations, fig1, fig2, fig3, fig4, fig5, fig6, svm, table1
-from mixbandit.experiments.parallel import ALONE, Workers
+from mixbandit.experiments.parallel import ALONE, Workers, measure_all
 from mixbandit.experiments.published import Claim
 from mixbandit.experiments.store import write_table
 from mixbandit.experiments.svm import PAPER_ALGORITHMS, PAPER_DATASETS, SvmSettings, SvmTuning
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 Table = tuple[Sequence[str], Sequence[Sequence[Any]]]
 
-# What is repeated so often as in the paper, where it says so; Figures 2, 4 and 5 show a single function there.
-REPETITIONS = {"fig1": 1, "fig2": 20, "table1": 100, "fig3": 100, "fig4": 50, "fig5": 100, "fig6": 10, "deviations": 20}
+# As often as in the paper where it repeats; Figures 2, 4 and 5 show one function each there, and are counted here.
+REPETITIONS = {"fig1": 1, "fig2": 20, "table1": 100, "fig3": 100, "fig4": 50, "fig5": 100, "fig6": 10, "deviations": 10}
 
 
 @dataclass(frozen=True)
@@ -38,16 +39,15 @@ class Plan:
         self, part: str, measure: Callable[..., Any], cells: Sequence[Any], labels: Sequence[str]
     ) -> list[Any]:
         """All cells of a part, with progress."""
-        reps = self.repetitions(part)
-        results: list[Any] = []
-        for cell, label in zip(cells, labels, strict=True):
-            before = len(results) * reps
-
-            def show(done: int, label: str = label, before: int = before) -> None:
-                self.progress(f"{part}: {label}", before + done, len(cells) * reps)
-
-            results.append(measure(cell, reps, folder=self.folder / "repetitions", workers=self.workers, progress=show))
-        return results
+        return measure_all(
+            measure,
+            cells,
+            [f"{part}: {label}" for label in labels],
+            self.repetitions(part),
+            folder=self.folder / "repetitions",
+            workers=self.workers,
+            progress=self.progress,
+        )
 
     def repetitions(self, part: str) -> int:
         return REPETITIONS[part] if self.reps is None else self.reps
@@ -80,15 +80,8 @@ class Part:
 def _fig1(plan: Plan) -> Part:
     result = fig1.run(fig1.Fig1Settings(seed=plan.seed))
     plan.progress("fig1", 1, 1)
-    widths = result.mean_widths
-    table = (("method", "mean width"), [(method, f"{width:.6g}") for method, width in widths.items()])
-    claim = Claim(
-        "Figure 1",
-        "CMM-UCB's bounds are slightly tighter than AMM-UCB's, which are considerably tighter than OFUL's.",
-        ", ".join(f"{method} {width:.3f}" for method, width in widths.items()),
-        widths["CMM-UCB"] < widths["AMM-UCB"] < widths["OFUL"],
-    )
-    return Part("fig1", "Figure 1: bounds for one function", [claim], {"fig1": table}, fig1.draw(result), [result])
+    title = "Figure 1: bounds for one function"
+    return Part("fig1", title, fig1.claims(result), {"fig1": fig1.table(result)}, fig1.draw(result), [result])
 
 
 def _fig2(plan: Plan) -> Part:
@@ -171,7 +164,21 @@ PARTS: dict[str, Callable[[Plan], Part]] = {
 """What can be asked for, in an order in which little comes first and nothing is done twice."""
 
 
-def claims_table(parts: Sequence[Part]) -> Table:
-    """All claims, and how they fared."""
-    rows = [(c.where, c.text, c.seen, "yes" if c.holds else "no") for part in parts for c in part.claims]
-    return ("where", "claim", "seen here", "holds"), rows
+BANDITS = ("table1", "fig3", "fig6", "deviations")
+"""The parts whose bandits play `rounds`."""
+
+CLAIMS = ("part", "where", "claim", "seen here", "holds", "command")
+
+
+def record_claims(folder: Path, part: Part, command: str) -> Path:
+    """Put the claims of a part in place of older ones of the same part in claims.csv; returns its path."""
+    path = folder / "claims.csv"
+    kept: list[list[Any]] = []
+    if path.exists():
+        _, _, *rows = csv.reader(path.read_text().splitlines())
+        kept = [row for row in rows if row[0] != part.name]
+    new = [[part.name, c.where, c.text, c.seen, "yes" if c.holds else "no", command] for c in part.claims]
+    order = list(REPETITIONS)
+    rows = sorted(kept + new, key=lambda row: order.index(str(row[0])))
+    write_table(path, CLAIMS, rows)
+    return path

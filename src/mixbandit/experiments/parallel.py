@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import logging
 import os
 import signal
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,27 @@ def gather(
     return [dict(zip(columns, seen[i], strict=True)) for i in range(repetitions)]
 
 
+def measure_all(
+    measure: Callable[..., Any],
+    cells: Sequence[Any],
+    labels: Sequence[str],
+    repetitions: int,
+    *,
+    folder: Path | None,
+    workers: Workers,
+    progress: Callable[[str, int, int], None],
+) -> list[Any]:
+    """`measure(cell, repetitions, …)` for every cell; `progress` gets the label, and what is done of everything."""
+    results: list[Any] = []
+    for cell, label in zip(cells, labels, strict=True):
+
+        def show(done: int, label: str = label) -> None:
+            progress(label, len(results) * repetitions + done, len(cells) * repetitions)
+
+        results.append(measure(cell, repetitions, folder=folder, workers=workers, progress=show))
+    return results
+
+
 def numbers(rows: list[dict[str, str]], column: str) -> Array:
     """A column in which every row holds numbers, (repetitions, n)."""
     return np.array([[float(value) for value in row[column].split()] for row in rows])
@@ -147,10 +169,26 @@ def cluster(workers: Workers) -> Iterator[None]:
             except ValueError:
                 size = {"n_workers": workers.jobs, "threads_per_worker": 1, "dashboard_address": None}
                 known = dask.config.get("scheduler-address", None)
-                stack.enter_context(distributed.Client(**({} if known else size)))
+                # Stopping is our work: neither Ctrl-C in the workers nor their end is worth a message.
+                size["silence_logs"] = logging.CRITICAL
+                with _interrupts_ignored():
+                    stack.enter_context(distributed.Client(**({} if known else size)))
             yield
     else:
         yield
+
+
+@contextlib.contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    """Processes that are started meanwhile ignore Ctrl-C for ever; only the main thread can arrange that."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _in_worker(function: Repetition, i: int) -> tuple[int, tuple[Any, ...]]:
@@ -161,6 +199,8 @@ def _in_worker(function: Repetition, i: int) -> tuple[int, tuple[Any, ...]]:
 
 
 def _repetition(function: Repetition, i: int) -> tuple[int, tuple[Any, ...]]:
+    import scipy.linalg  # noqa: F401 - its linear algebra can only be limited once it is there
+
     # Sums over several threads round differently: with one, any number of processes gives the same numbers.
     with import_extra("threadpoolctl", extra="experiments").threadpool_limits(1):
         return i, function(i)

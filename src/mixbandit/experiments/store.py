@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from mixbandit._files import write_atomically
+from mixbandit._files import locked, write_atomically
 from mixbandit.errors import DamagedState
 
 # A promise is called broken when the misses would be this unlikely at the promised rate.
@@ -49,22 +49,26 @@ class ResultStore:
         self.path = folder / f"{name}-{settings_key(settings)}.csv"
         self.rows: dict[int, tuple[str, ...]] = {}
         if self.path.exists():
-            self.rows = self._read()
+            with locked(folder):
+                self.rows = self._read()
 
     def add(self, repetition: int, *values: object) -> None:
         """Keep a result."""
         row = tuple(str(value) for value in values)
-        if not self.path.exists():
-            write_atomically(self.path, self._text({}))
-        with self.path.open("a", newline="") as file:
-            file.write(_lines([(repetition, *row)]))
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with locked(self.path.parent):
+            if not self.path.exists():
+                write_atomically(self.path, self._text({}))
+            with self.path.open("a", newline="") as file:
+                file.write(_lines([(repetition, *row)]))
         self.rows[repetition] = row
 
     def tidy(self) -> None:
         """Bring the file into the order of repetitions, each once, whoever worked on it."""
-        if self.path.exists():
-            self.rows = self._read() | self.rows
-        write_atomically(self.path, self._text(self.rows))
+        with locked(self.path.parent):
+            if self.path.exists():
+                self.rows = self._read() | self.rows
+            write_atomically(self.path, self._text(self.rows))
 
     def _text(self, rows: dict[int, tuple[str, ...]]) -> str:
         return f"{self._comment}\n{_lines([self._columns, *((key, *rows[key]) for key in sorted(rows))])}"

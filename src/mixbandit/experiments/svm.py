@@ -146,6 +146,11 @@ class SvmTuning:
         return np.asarray(self.accuracy.max(axis=1))
 
 
+def radius_rounds(rounds: int) -> list[int]:
+    """The rounds after which the radius is kept: every so many, and the last one."""
+    return sorted({*range(RADIUS_EVERY, rounds + 1, RADIUS_EVERY), rounds})
+
+
 def player(settings: SvmSettings, features: RandomLayer, actions: Box | None, seed: np.random.SeedSequence) -> Policy:
     """The algorithm with the paper's settings. It goes on when data refute the assumptions, as they do here."""
     mixture = {} if settings.mixture == "standard" else {"mixture": MIXTURES[settings.mixture]()}
@@ -170,7 +175,7 @@ def simulate(settings: SvmSettings, repetition: int) -> tuple[Any, ...]:
     box = Box(np.zeros(svm.dim), np.ones(svm.dim))
     policy = player(settings, features, None if settings.candidates else box, seeds[2])
     candidates = np.random.default_rng(seeds[4])
-    validation, test, radii = [], [], []
+    validation, test, radii, kept = [], [], [], set(radius_rounds(settings.rounds))
     fitting, started = 0.0, time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AssumptionsRefutedWarning)
@@ -183,7 +188,7 @@ def simulate(settings: SvmSettings, repetition: int) -> tuple[Any, ...]:
             policy.tell(choice, float(right[drawn].mean()))
             validation.append(float(right.mean()))
             test.append(int(right_on_test.sum()))
-            if settings.algorithm == "AMM-UCB" and policy.rounds % RADIUS_EVERY == 0:
+            if settings.algorithm == "AMM-UCB" and policy.rounds in kept:
                 assert isinstance(policy.sequence, BallSequence)
                 radii.append(policy.sequence.analytic_radius())
         refuted = int(policy.refuted)
