@@ -37,7 +37,7 @@ def test_coverage_prints_a_verdict_and_a_picture(tmp_path):
     assert "misses" in result.output
     assert (tmp_path / "coverage.png").read_bytes().startswith(PNG)
     summary = (tmp_path / "summary.csv").read_text().splitlines()
-    assert summary[0] == f"# mixbandit {mb.__version__}"
+    assert summary[0] == f"# mixbandit: {mb.__version__}"
     assert len(summary) == 2 + 6
 
 

@@ -12,27 +12,23 @@ Noise laws are σ-sub-Gaussian, as `environments.noisy` describes them.
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import functools
-import io
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
 from mixbandit import plots
-from mixbandit._files import write_atomically
 from mixbandit._validation import Array, one_of, positive, positive_int, probability
 from mixbandit.confidence import BayesCredible, ConfidenceSequence, GeneralLambda, MartingaleMixture, OFULSequence
 from mixbandit.environments import NOISES, noisy
 from mixbandit.errors import InvalidInput
 from mixbandit.experiments.parallel import ALONE, Workers, repeat
-from mixbandit.experiments.store import SIGNIFICANCE, ResultStore, binomial_pvalue
+from mixbandit.experiments.store import SIGNIFICANCE, ResultStore, binomial_pvalue, write_table
 from mixbandit.forecasters import Adaptive, Grid, Linear, Scaled
 
 if TYPE_CHECKING:
@@ -157,16 +153,14 @@ def draw(results: Sequence[Coverage]) -> Figure:
 
 def write_summary(path: Path, results: Sequence[Coverage]) -> None:
     """A CSV file with a row per cell, and the version that made it."""
-    text = io.StringIO()
-    text.write(f"# mixbandit {version('mixbandit')}\n")
-    writer = csv.writer(text, lineterminator="\n")
-    settings = [field.name for field in dataclasses.fields(CoverageSettings)]
-    writer.writerow([*settings, "guarantee", "runs", "misses", "rate_low", "rate_high", "pvalue", "holds"])
+    columns = [field.name for field in dataclasses.fields(CoverageSettings)]
+    columns += ["guarantee", "runs", "misses", "rate_low", "rate_high", "pvalue", "holds"]
+    rows = []
     for r in results:
         low, high = r.interval
         row = [r.guarantee, r.runs, r.misses, f"{low:.5f}", f"{high:.5f}", f"{r.pvalue:.3g}", r.holds]
-        writer.writerow([*dataclasses.asdict(r.settings).values(), *row])
-    write_atomically(path, text.getvalue())
+        rows.append([*dataclasses.asdict(r.settings).values(), *row])
+    write_table(path, columns, rows)
 
 
 def simulate(settings: CoverageSettings, run: int, factory: Factory) -> int:

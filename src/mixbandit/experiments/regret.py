@@ -8,27 +8,23 @@ certificate that promises more than its action is worth, or that puts the optimu
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mixbandit import plots
-from mixbandit._files import write_atomically
 from mixbandit._validation import Array, one_of, positive_int, probability
 from mixbandit.actions import Box
 from mixbandit.environments import LinearEnvironment
 from mixbandit.experiments.functions import random_function
 from mixbandit.experiments.parallel import ALONE, Workers, gather, numbers
-from mixbandit.experiments.store import SIGNIFICANCE, binomial_pvalue
+from mixbandit.experiments.store import SIGNIFICANCE, binomial_pvalue, write_table
 from mixbandit.policies import AMMUCB, CMMUCB, IDS, OFUL, FreqTS, Greedy, Policy, Uniform
 from mixbandit.runner import run
 
@@ -217,17 +213,15 @@ def draw(results: Sequence[Regret]) -> Figure:
 
 def write_summary(path: Path, results: Sequence[Regret]) -> None:
     """A CSV file with a row per algorithm, and the version that made it."""
-    text = io.StringIO()
-    text.write(f"# mixbandit {version('mixbandit')}\n")
-    writer = csv.writer(text, lineterminator="\n")
-    settings = [field.name for field in dataclasses.fields(RegretSettings)]
+    columns = [field.name for field in dataclasses.fields(RegretSettings)]
     means = ("final", "widths", "analytic", "hindsight", "gap", "milliseconds")
     counts = ("proven", "regret_missed", "certificate_missed", "refuted")
-    writer.writerow([*settings, "repetitions", *means, "final_standard_error", *counts])
+    columns += ["repetitions", *means, "final_standard_error", *counts]
+    rows = []
     for r in results:
         n = len(r.final)
         error = r.final.std(ddof=1) / math.sqrt(n) if n > 1 else math.nan
         row = [f"{getattr(r, name).mean():.5g}" for name in means] + [f"{error:.3g}"]
         row += [str(int(getattr(r, name).sum())) for name in counts]
-        writer.writerow([*dataclasses.asdict(r.settings).values(), n, *row])
-    write_atomically(path, text.getvalue())
+        rows.append([*dataclasses.asdict(r.settings).values(), n, *row])
+    write_table(path, columns, rows)
