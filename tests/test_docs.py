@@ -20,3 +20,11 @@ def test_code_on_a_page_runs(page, tmp_path, monkeypatch):
 
 def test_there_is_code_to_run():
     assert sum(len(BLOCK.findall(page.read_text())) for page in PAGES) >= 6
+
+
+def test_the_tables_of_the_reproduction_are_those_of_its_results():
+    from mixbandit.experiments.page import filled
+
+    page = (ROOT / "docs" / "paper.md").read_text()
+    assert filled(page, ROOT / "docs" / "results" / "paper") == page
+    assert page.count("<!-- table") >= 5
