@@ -259,8 +259,10 @@ def ridge_maximum(ridge: Ridge, phi: Array, radius2: float, *, with_theta: bool 
     theta = None
     if with_theta:
         theta = ridge.theta + (radius / root_w)[:, None] * (half @ ridge.inverse.T)
-    n = len(phi)
-    return Maximum(phi @ ridge.theta + radius * root_w, np.full(n, ridge.alpha), np.full(n, dual.CLOSED_FORM), theta)
+    alpha, case = np.empty(len(phi)), np.empty(len(phi), dtype=np.int64)
+    alpha.fill(ridge.alpha)  # np.full takes as long as a small matrix product
+    case.fill(dual.CLOSED_FORM)
+    return Maximum(phi @ ridge.theta + radius * root_w, alpha, case, theta)
 
 
 def ellipsoid_contains(spectrum: Spectrum, theta: Array, alpha: float, radius: float, rtol: float) -> bool:

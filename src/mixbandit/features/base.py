@@ -62,6 +62,10 @@ class FeatureMap(abc.ABC):
     @abc.abstractmethod
     def _vjp(self, actions: Array, v: Array) -> Array: ...
 
+    def _linearised(self, actions: Array) -> tuple[Array, Callable[[Array], Array]]:
+        """Features, and the product v ↦ J_φᵀv with a covector per row: both for less than one after the other."""
+        return self._evaluate(actions), lambda v: self._vjp(actions, v)
+
     def _jacobian(self, actions: Array) -> Array:
         shape = (len(actions), self.dim)
         return np.stack([self._vjp(actions, np.broadcast_to(e, shape)) for e in np.eye(self.dim)], axis=1)

@@ -26,6 +26,7 @@ class _Activation:
     steepest: float  # sup |g'|
     most_curved: float  # sup |g''|
     jerk: float  # sup of the third derivative
+    derivative_from_value: Callable[[Array], Array] | None = None  # g' as a function of g, where that is cheaper
 
 
 class _RandomAffine(FeatureMap):
@@ -66,6 +67,17 @@ class _RandomAffine(FeatureMap):
 
     def _vjp(self, actions: Array, v: Array) -> Array:
         return np.asarray((self._slope(actions) * v) @ self.weights)
+
+    def _linearised(self, actions: Array) -> tuple[Array, Callable[[Array], Array]]:
+        g = self._g
+        at = self._preactivation(actions)
+        value = g.function(at)
+
+        def pullback(v: Array) -> Array:
+            slope = g.derivative(at) if g.derivative_from_value is None else g.derivative_from_value(value)
+            return np.asarray((self._factor * self._stretch * slope * v) @ self.weights)
+
+        return self._factor * value, pullback
 
     def _jacobian(self, actions: Array) -> Array:
         return np.asarray(self._slope(actions)[:, :, None] * self.weights)
@@ -145,6 +157,7 @@ class RandomLayer(_RandomAffine):
             steepest=1.0,
             most_curved=4.0 / math.sqrt(27.0),
             jerk=2.0,
+            derivative_from_value=lambda value: 1.0 - value**2,
         ),
         "relu": _Activation(
             lambda h: np.maximum(h, 0.0), lambda h: (h > 0.0).astype(np.float64), None, 1.0, math.inf, math.inf
