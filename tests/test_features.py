@@ -24,6 +24,7 @@ MAPS = [
     mb.RandomLayer(dim_in=3, dim=6, activation="relu", rng=4),
     mb.RandomLayer(dim_in=3, dim=6, activation="sigmoid", rng=5),
     mb.Interaction(2, mb.RandomFourier(dim_in=2, dim=5, rng=6)),
+    mb.WithConstant(mb.RandomFourier(dim_in=2, dim=5, rng=8), value=2.0),
     mb.Interaction(mb.RandomLayer(dim_in=1, dim=3, rng=7), mb.Interaction(1, 2)),
     mb.FromCallable(quadratic, dim_in=2, dim=3),
     mb.FromCallable(quadratic, dim_in=2, dim=3, vjp=quadratic_vjp),
@@ -229,7 +230,7 @@ BOUNDED_IDS = [name for name, phi in zip(IDS, MAPS, strict=True) if phi.lipschit
 
 
 def test_the_maps_that_are_one_layer_know_how_far_they_stray():
-    assert len(BOUNDED) == 6
+    assert len(BOUNDED) == 7
     for phi in BOUNDED:
         assert phi.remainder(np.zeros((1, phi.dim_in)), np.ones((1, phi.dim_in))).shape == (1, phi.dim)
     assert mb.FromCallable(quadratic, dim_in=2, dim=3, lipschitz=2.0).lipschitz == 2.0

@@ -25,7 +25,16 @@ from mixbandit.errors import (
     NotMergeable,
     NotStorable,
 )
-from mixbandit.features import Disjoint, FeatureMap, FromCallable, Identity, Interaction, RandomFourier, RandomLayer
+from mixbandit.features import (
+    Disjoint,
+    FeatureMap,
+    FromCallable,
+    Identity,
+    Interaction,
+    RandomFourier,
+    RandomLayer,
+    WithConstant,
+)
 from mixbandit.forecasters import (
     Adaptive,
     Forecaster,
@@ -124,6 +133,7 @@ __all__ = [
     "ThompsonSampling",
     "Uniform",
     "UniformSampling",
+    "WithConstant",
     "__version__",
     "load",
     "load_dataset",

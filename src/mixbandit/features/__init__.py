@@ -1,7 +1,7 @@
 """Feature maps φ: what turns an action, and a context, into the vector in which expected rewards are linear."""
 
 from mixbandit.features.base import FeatureMap, FromCallable, Identity, as_feature_map
-from mixbandit.features.context import Disjoint, Interaction, features_from_state_dict
+from mixbandit.features.context import Disjoint, Interaction, WithConstant, features_from_state_dict
 from mixbandit.features.random import RandomFourier, RandomLayer
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "Interaction",
     "RandomFourier",
     "RandomLayer",
+    "WithConstant",
     "as_feature_map",
     "features_from_state_dict",
 ]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mixbandit._validation import Array, positive_int
+from mixbandit._validation import Array, positive, positive_int
 from mixbandit.errors import InvalidInput
 from mixbandit.features.base import FeatureMap, FromCallable, Identity, as_feature_map
 from mixbandit.features.random import RandomFourier, RandomLayer
@@ -66,6 +66,49 @@ def _products(left: Array, right: Array) -> Array:
     return np.asarray(np.einsum("ni,nj->nij", left, right).reshape(len(left), left.shape[1] * right.shape[1]))
 
 
+class WithConstant(FeatureMap):
+    """(value, φ(a)): an intercept beside other features, so that a norm bound need not pay for it in all of them."""
+
+    def __init__(self, features: FeatureMap | int, value: float = 1.0) -> None:
+        self.features, self.value = as_feature_map(features), positive(value, "value")
+        self.dim_in, self.dim = self.features.dim_in, self.features.dim + 1
+        self.lipschitz = self.features.lipschitz
+
+    def remainder(self, centres: Array, half_widths: Array) -> Array | None:
+        beyond = self.features.remainder(centres, half_widths)
+        return None if beyond is None else np.hstack((np.zeros((len(beyond), 1)), beyond))
+
+    def _evaluate(self, actions: Array) -> Array:
+        return self._with(self.features._evaluate(actions))
+
+    def _vjp(self, actions: Array, v: Array) -> Array:
+        return self.features._vjp(actions, v[:, 1:])
+
+    def _linearised(self, actions: Array) -> tuple[Array, Callable[[Array], Array]]:
+        phi, pullback = self.features._linearised(actions)
+        return self._with(phi), lambda v: pullback(v[:, 1:])
+
+    def _jacobian(self, actions: Array) -> Array:
+        inner = self.features._jacobian(actions)
+        return np.concatenate((np.zeros((len(inner), 1, self.dim_in)), inner), axis=1)
+
+    def _with(self, phi: Array) -> Array:
+        return np.hstack((np.full((len(phi), 1), self.value), phi))
+
+    def _probes(self) -> Array:
+        return self.features._probes()
+
+    def _parameters(self) -> dict[str, Any]:
+        inner = self.features.state_dict()
+        # A map that is code must be given again, and so must one that contains it.
+        probes = super()._parameters() if "probe" in inner else {}
+        return {**probes, "features": inner, "value": self.value}
+
+    @classmethod
+    def _from_parameters(cls, parameters: Mapping[str, Any]) -> WithConstant:
+        return cls(features_from_state_dict(parameters["features"]), float(parameters["value"]))
+
+
 class Disjoint(FeatureMap):
     """φ(x, k) = e_k ⊗ φ_c(x): a parameter vector of its own for each of `arms` arms.
 
@@ -114,7 +157,7 @@ class Disjoint(FeatureMap):
 def features_from_state_dict(state: Mapping[str, Any], given: FeatureMap | int | None = None) -> FeatureMap:
     """The feature map that `state_dict` described; if it is code, `given` again, and verified."""
     known: dict[str, type[FeatureMap]] = {
-        cls.__name__: cls for cls in (Identity, RandomFourier, RandomLayer, Interaction, Disjoint)
+        cls.__name__: cls for cls in (Identity, RandomFourier, RandomLayer, WithConstant, Interaction, Disjoint)
     }
     kind = state.get("type")
     stored = known.get(str(kind), FromCallable)
