@@ -45,6 +45,7 @@ ORDER = [
 ]
 INSIDE = {
     "features": ["base", "random", "context"],
+    "actions": ["arms", "box", "mixed", "regions"],
     "forecasters": ["base", "linear", "prequential", "gaussian", "adaptive", "grid"],
     "confidence": [
         "dual",

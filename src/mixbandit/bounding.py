@@ -19,6 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mixbandit._validation import Array
 from mixbandit.actions import Box
@@ -72,7 +73,12 @@ def _has_tangents(features: FeatureMap, box: Box) -> bool:
 
 def free_dimensions(box: Box) -> int:
     """In how many coordinates cells have to be split."""
-    return int(np.count_nonzero(box.cells(_MOST_CELLS)[0].width))
+    return int(np.count_nonzero(_free(box)))
+
+
+def _free(box: Box) -> NDArray[np.bool_]:
+    """Coordinates that have a width in some cell."""
+    return np.asarray((np.array([cell.width for cell in box.cells(_MOST_CELLS)]) > 0.0).any(axis=0))
 
 
 def bound_over_box(
@@ -127,7 +133,7 @@ class _Cells:
 
     def __init__(self, h: Convex, reach: Reach, features: FeatureMap, box: Box) -> None:
         self._h, self._reach, self._features = h, reach, features
-        self._free = np.flatnonzero(box.cells(_MOST_CELLS)[0].width > 0.0)
+        self._free = np.flatnonzero(_free(box))
         self._corners: Array | None = None
         if _has_tangents(features, box):
             k = len(self._free)

@@ -86,13 +86,14 @@ def _search_mixed(
     moving = box.width > 0.0
     moving[box.tried_columns] = False
     if combinations is not None and not moving.any():
-        return _enumerated(score, features, box, combinations)
+        return _enumerated(score, features, combinations)
     size = math.ceil(effort * (_SCREENED_FIXED + _SCREENED * int(moving.sum())))
     rows = box.sample(size if combinations is None else max(size, _PER_COMBINATION * len(combinations)), rng)
     group = np.zeros(len(rows), dtype=np.int64)
     if combinations is not None:
         group = np.arange(len(rows)) % len(combinations)
-        rows[:, box.tried_columns] = combinations[group]
+        rows[:, box.tried_columns] = combinations[group][:, box.tried_columns]
+        rows = box.pinned(rows)
     rows, group = _with_warm(rows, group, None if warm is None else box.snapped(warm))
     screened = score.values(features._evaluate(rows))
     order = np.argsort(-screened, kind="stable")
@@ -138,20 +139,35 @@ def _exchange(score: Score, features: FeatureMap, box: MixedBox, rows: Array, va
     return improved, len(candidates) + evaluations
 
 
-def _climbed(score: Score, features: FeatureMap, box: Box, y: Array, moving: NDArray[np.bool_]) -> tuple[Array, int]:
+def _climbed(
+    score: Score, features: FeatureMap, box: MixedBox, y: Array, moving: NDArray[np.bool_]
+) -> tuple[Array, int]:
     if not moving.any():
         return y, 0
-    climb = Climb(score, features, box, y, moving)
+    climb = Climb(score, _Pinned(features, box) if box.pins else features, box, y, moving)
     climb.run()
     return climb.y, climb.evaluations
 
 
-def _enumerated(score: Score, features: FeatureMap, box: MixedBox, combinations: Array) -> BoxOptimum:
-    rows = np.broadcast_to(box.low, (len(combinations), box.dim)).copy()
-    rows[:, box.tried_columns] = combinations
-    value = score.values(features._evaluate(rows))
+class _Pinned(FeatureMap):
+    """Features that do not change with coordinates that do not matter."""
+
+    def __init__(self, features: FeatureMap, box: MixedBox) -> None:
+        self._features, self._box = features, box
+        self.dim_in, self.dim = features.dim_in, features.dim
+
+    def _evaluate(self, actions: Array) -> Array:
+        return self._features._evaluate(self._box.pinned(actions))
+
+    def _vjp(self, actions: Array, v: Array) -> Array:
+        rows = self._box.pinned(actions)
+        return np.where(self._box.active(rows), self._features._vjp(rows, v), 0.0)
+
+
+def _enumerated(score: Score, features: FeatureMap, combinations: Array) -> BoxOptimum:
+    value = score.values(features._evaluate(combinations))
     order = np.argsort(-value, kind="stable")[:_KEPT_OPTIMA]
-    return BoxOptimum(rows[order[0]], float(value[order[0]]), rows[order], len(rows))
+    return BoxOptimum(combinations[order[0]], float(value[order[0]]), combinations[order], len(combinations))
 
 
 def _with_warm(rows: Array, group: NDArray[np.int64], warm: Array | None) -> tuple[Array, NDArray[np.int64]]:

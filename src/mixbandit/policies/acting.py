@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from mixbandit._validation import Array
-from mixbandit.actions import Box
+from mixbandit.actions import Box, MixedBox
 from mixbandit.confidence import ConfidenceSequence
 from mixbandit.errors import AssumptionsRefutedWarning
 
@@ -41,7 +41,8 @@ def nudged(row: Array, box: Box, taken: list[Array], rng: np.random.Generator) -
     step = _NUDGE * rng.uniform(0.5, 1.0, size=box.dim) * rng.choice((-1.0, 1.0), size=box.dim)
     step[~box.continuous] = 0.0
     # At a border the step goes inwards.
-    return box.at(y + np.where((y + step < 0.0) | (y + step > 1.0), -step, step))
+    moved = box.at(y + np.where((y + step < 0.0) | (y + step > 1.0), -step, step))
+    return box.pinned(moved[None])[0] if isinstance(box, MixedBox) else moved
 
 
 @contextlib.contextmanager

@@ -1,0 +1,91 @@
+"""Finitely many arms, which may change every round."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mixbandit._validation import Array, as_float_array, check_finite
+from mixbandit.errors import InvalidInput, NotStorable
+
+
+class Arms:
+    """Finitely many actions, a row each, with labels if you like.
+
+    `actions` is (n, dim), or (n,) for actions that are single numbers; the index of a DataFrame becomes the labels
+    unless it only counts rows. Labels must differ; they come back in `Choice.label`.
+    """
+
+    def __init__(self, actions: ArrayLike, labels: Iterable[Hashable] | None = None) -> None:
+        rows = as_float_array(actions if not isinstance(actions, range) else list(actions), "actions")
+        if rows.ndim == 1:
+            rows = rows.reshape(-1, 1)
+        if rows.ndim != 2 or not rows.size:
+            raise InvalidInput(f"actions must have shape (n, dim) with n ≥ 1 and dim ≥ 1, got {np.shape(actions)}")
+        check_finite(rows, "actions")
+        self.actions: Array = rows.copy()
+        self.actions.setflags(write=False)
+        self.labels: tuple[Hashable, ...] | None = _labels(_index_of(actions) if labels is None else labels, len(rows))
+
+    def __len__(self) -> int:
+        return len(self.actions)
+
+    def __repr__(self) -> str:
+        return f"Arms({len(self)} of dimension {self.dim}{'' if self.labels is None else ', labelled'})"
+
+    def __eq__(self, other: object) -> bool:
+        same = isinstance(other, Arms) and np.array_equal(self.actions, other.actions)
+        return bool(same and isinstance(other, Arms) and self.labels == other.labels)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def dim(self) -> int:
+        return int(self.actions.shape[1])
+
+    def given(self, context: Array) -> Arms:
+        """The same arms as rows (context, action)."""
+        new = Arms.__new__(Arms)
+        new.actions = np.hstack((np.broadcast_to(context, (len(self), len(context))), self.actions))
+        new.actions.setflags(write=False)
+        new.labels = self.labels
+        return new
+
+    def state_dict(self) -> dict[str, Any]:
+        labels = None if self.labels is None else [storable_label(label) for label in self.labels]
+        return {"type": "Arms", "actions": self.actions.copy(), "labels": labels}
+
+
+def storable_label(label: Hashable) -> Hashable:
+    """The label, if it comes back from a file as it was."""
+    if not isinstance(label, str | int | float | None):
+        raise NotStorable(f"the label {label!r} is a {type(label).__name__}: only text and numbers are stored")
+    return label
+
+
+def _labels(labels: Iterable[Hashable] | None, n: int) -> tuple[Hashable, ...] | None:
+    if labels is None:
+        return None
+    try:
+        # numpy's scalars become Python's, which can be stored and compare the same.
+        found = tuple(label.item() if isinstance(label, np.generic) else label for label in labels)
+        distinct = len(set(found))
+    except TypeError as error:
+        raise InvalidInput(f"labels must be a list of hashable values: {error}") from error
+    if len(found) != n:
+        raise InvalidInput(f"labels must be as many as actions, got {len(found)} for {n}")
+    if distinct != n:
+        twice = next(label for label in found if found.count(label) > 1)
+        raise InvalidInput(f"labels must differ, {twice!r} occurs more than once")
+    return found
+
+
+def _index_of(actions: Any) -> Iterable[Hashable] | None:
+    """The index of a DataFrame or Series, unless it is the default 0, 1, 2, …"""
+    index = getattr(actions, "index", None)
+    if index is None or callable(index) or list(index) == list(range(len(index))):
+        return None
+    return list(index)

@@ -1,0 +1,75 @@
+"""All actions between two corners."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mixbandit._validation import Array, as_float_array, check_finite
+from mixbandit.errors import InvalidInput
+
+
+class Box:
+    """All actions between `low` and `high`, coordinate by coordinate; equal ends hold a coordinate fixed."""
+
+    def __init__(self, low: ArrayLike, high: ArrayLike) -> None:
+        ends = [np.atleast_1d(as_float_array(end, name)) for end, name in ((low, "low"), (high, "high"))]
+        if ends[0].ndim != 1 or ends[0].shape != ends[1].shape or not ends[0].size:
+            raise InvalidInput(f"low and high must be vectors of one length ≥ 1, got {np.shape(low)}, {np.shape(high)}")
+        for end, name in zip(ends, ("low", "high"), strict=True):
+            check_finite(end, name)
+        wrong = np.flatnonzero(ends[0] > ends[1])
+        if len(wrong):
+            i = int(wrong[0])
+            raise InvalidInput(f"low must not exceed high, got low[{i}]={ends[0][i]:g}, high[{i}]={ends[1][i]:g}")
+        self.low, self.high = (end.copy() for end in ends)
+        for end in (self.low, self.high):
+            end.setflags(write=False)
+
+    def __repr__(self) -> str:
+        return f"Box({self.low.tolist()}, {self.high.tolist()})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Box) and np.array_equal((self.low, self.high), (other.low, other.high))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def dim(self) -> int:
+        return len(self.low)
+
+    @property
+    def width(self) -> Array:
+        return self.high - self.low
+
+    @property
+    def continuous(self) -> NDArray[np.bool_]:
+        """Coordinates that may take any value between their ends."""
+        return np.asarray(self.width > 0.0)
+
+    def sample(self, n: int, rng: np.random.Generator) -> Array:
+        """Uniform actions, (n, dim)."""
+        return self.at(rng.uniform(size=(n, self.dim)))
+
+    def at(self, unit: Array) -> Array:
+        """Actions from coordinates in the unit box; its corners give the corners exactly."""
+        # low + (high − low) may round to less than high.
+        return np.where(unit >= 1.0, self.high, np.clip(self.low + self.width * unit, self.low, self.high))
+
+    def unit(self, actions: Array) -> Array:
+        """Coordinates in the unit box; 0 where the box has no width."""
+        free = self.width > 0.0
+        return np.where(free, np.clip((actions - self.low) / np.where(free, self.width, 1.0), 0.0, 1.0), 0.0)
+
+    def cells(self, most: int) -> list[Box]:
+        """At most so many boxes that cover all that may be chosen."""
+        return [self]
+
+    def given(self, context: Array) -> Box:
+        """The box of rows (context, action), in which the context is fixed."""
+        return Box(np.concatenate((context, self.low)), np.concatenate((context, self.high)))
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"type": "Box", "low": self.low.copy(), "high": self.high.copy()}

@@ -1,0 +1,66 @@
+"""Arms or a box: what policies choose from, with or without a context."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mixbandit._validation import Array, as_vector
+from mixbandit.actions.arms import Arms
+from mixbandit.actions.box import Box
+from mixbandit.actions.mixed import MixedBox
+from mixbandit.errors import DamagedState, InvalidInput, reading
+
+Region: TypeAlias = Arms | Box
+
+
+def as_region(actions: Region | ArrayLike, name: str = "actions") -> Region:
+    """Arms or a Box as they are; anything else becomes Arms."""
+    if isinstance(actions, Arms | Box):
+        return actions
+    try:
+        return Arms(actions)
+    except InvalidInput as error:
+        raise InvalidInput(f"{name} must be Arms, a Box or rows of numbers: {error}") from error
+
+
+def as_context(context: ArrayLike, length: int) -> Array:
+    """A context as a vector of this length."""
+    flat = np.ravel(np.asarray(context)) if np.ndim(context) == 2 and len(np.atleast_2d(context)) == 1 else context
+    return as_vector(flat, length, "context").copy()
+
+
+def offered(
+    own: Region | None, given: Region | ArrayLike | None, context: ArrayLike | None, dim_in: int, name: str
+) -> tuple[Region, Array | None]:
+    """What may be chosen, as rows (context, action) of length `dim_in`, and the context; `given` goes before `own`."""
+    region = own if given is None else as_region(given, name)
+    if region is None:
+        raise InvalidInput(f"this policy has no actions of its own: pass them as `{name}`")
+    missing = dim_in - region.dim
+    if context is None:
+        if missing:
+            advice = "" if missing < 0 else ": pass a context"
+            if isinstance(region, Arms) and region.dim == 1 and len(region) == dim_in:
+                advice += ", or, for a single arm, a list of one row"
+            raise InvalidInput(f"{name}: actions of dimension {region.dim}, where the features take {dim_in}{advice}")
+        return region, None
+    if missing <= 0:
+        raise InvalidInput(f"the features take rows of {region.dim}, which leaves no place for a context")
+    vector = as_context(context, missing)
+    return region.given(vector), vector
+
+
+def region_from_state_dict(state: Mapping[str, Any]) -> Region:
+    """What `state_dict` described."""
+    with reading("the actions"):
+        if state.get("type") == "Arms":
+            return Arms(np.asarray(state["actions"], dtype=np.float64), state["labels"])
+        if state.get("type") == "Box":
+            return Box(state["low"], state["high"])
+        if state.get("type") == "MixedBox":
+            return MixedBox.from_state_dict(state)
+    raise DamagedState(f"actions of unknown type {state.get('type')!r}")
