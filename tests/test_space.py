@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mixbandit as mb
-from mixbandit.actions import Box, MixedBox
+from mixbandit.acquisition import Linear, search_box
+from mixbandit.actions import Box, MixedBox, region_from_state_dict
+from mixbandit.environments import largest_expected
 from mixbandit.space import Categorical, Float, Int, Space
 
 SPACE = Space(
@@ -146,7 +148,85 @@ def test_values_that_are_not_allowed_are_refused(changed, message):
         SPACE.columns("depth")
 
 
+CONDITIONAL = Space(
+    {
+        "kernel": Categorical(["rbf", "poly", "linear"]),
+        "gamma": Float(1e-3, 1e3, log=True),
+        "degree": Int(2, 5),
+        "extra": Categorical(["a", "b"]),
+        "C": Float(0.1, 10.0),
+        "depth": Int(1, 100),
+    },
+    {"depth": ("extra", ["b"]), "gamma": ("kernel", ["rbf", "poly"]), "extra": ("kernel", ["poly"])},
+)
+
+
+def test_parameters_that_do_not_matter_are_neither_needed_nor_returned():
+    linear = {"kernel": "linear", "degree": 3, "C": 1.0}
+    row = CONDITIONAL.encode(linear)
+    assert CONDITIONAL.decode(row) == linear
+    # Whatever else is said of them has no effect.
+    np.testing.assert_array_equal(CONDITIONAL.encode({**linear, "gamma": 7.0, "extra": None, "depth": "x"}), row)
+    poly = {"kernel": "poly", "gamma": 1.0, "degree": 3, "extra": "a", "C": 1.0}
+    assert CONDITIONAL.decode(CONDITIONAL.encode(poly)) == poly
+    with pytest.raises(mb.InvalidInput, match="'depth' missing"):
+        CONDITIONAL.encode({**poly, "extra": "b"})
+    with pytest.raises(mb.InvalidInput, match="'gamma' missing"):
+        CONDITIONAL.encode({"kernel": "rbf", "degree": 3, "C": 1.0})
+
+
+def test_every_row_of_a_conditional_space_stands_for_one_configuration():
+    region = CONDITIONAL.region
+    rows = region.sample(500, np.random.default_rng(0))
+    np.testing.assert_allclose(region.snapped(rows), rows, atol=1e-12)
+    for row in rows:
+        np.testing.assert_allclose(CONDITIONAL.encode(CONDITIONAL.decode(row)), row, atol=1e-9)
+    assert {tuple(sorted(CONDITIONAL.decode(row))) for row in rows} == {
+        ("C", "degree", "kernel"),
+        ("C", "degree", "gamma", "kernel"),
+        ("C", "degree", "extra", "gamma", "kernel"),
+        ("C", "degree", "depth", "extra", "gamma", "kernel"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("conditions", "message"),
+    [
+        ([("a", "b")], "conditions must be a dict"),
+        ({"degree": "kernel"}, "must be \\(name, values\\)"),
+        ({"degree": ("kernel",)}, "must be \\(name, values\\)"),
+        ({"degree": ("kernel", "poly")}, "list of values"),
+        ({"degree": ("kernel", [])}, "list of values"),
+        ({"degree": ("kernel", ["sigmoid"])}, "must be one of"),
+        ({"degree": ("C", [1.0])}, "Categorical"),
+        ({"nothing": ("kernel", ["poly"])}, "no parameter 'nothing'"),
+        ({"degree": ("nothing", ["poly"])}, "no parameter 'nothing'"),
+        ({"kernel": ("extra", ["a"]), "extra": ("kernel", ["poly"])}, "circles"),
+    ],
+)
+def test_bad_conditions_are_refused(conditions, message):
+    with pytest.raises(mb.InvalidInput, match=message):
+        Space(dict(CONDITIONAL), conditions)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_search_over_a_conditional_space_returns_what_is_allowed_and_best(seed):
+    region, phi = CONDITIONAL.region, mb.RandomFourier(CONDITIONAL.dim, 40, 1.5, rng=seed)
+    score = Linear(np.random.default_rng(seed).normal(size=40))
+    found = search_box(score, phi, region, np.random.default_rng(0))
+    np.testing.assert_allclose(region.snapped(found.action[None])[0], found.action, atol=1e-12)
+    rows = region.sample(20_000, np.random.default_rng(1))
+    assert found.value >= score.values(phi(rows)).max() - 1e-3
+    value, proven = largest_expected(phi, score._theta, region)
+    assert proven
+    assert value >= found.value - 1e-6
+    assert value <= found.value + 0.05 * abs(found.value)
+
+
 def test_it_comes_back_from_its_state():
+    assert Space.from_state_dict(CONDITIONAL.state_dict()) == CONDITIONAL
+    assert Space(dict(CONDITIONAL)) != CONDITIONAL
+    assert region_from_state_dict(CONDITIONAL.region.state_dict()) == CONDITIONAL.region
     again = Space.from_state_dict(SPACE.state_dict())
     assert again == SPACE
     assert list(again) == list(SPACE)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mixbandit._validation import Array
-from mixbandit.actions import Box, Levels, MixedBox
+from mixbandit.actions import Box, Levels, MixedBox, Pin
 from mixbandit.errors import DamagedState, InvalidInput, NotStorable, reading
 
 # Values that are more than this are not listed: the coordinate is taken as continuous and rounded.
@@ -217,9 +217,15 @@ class Categorical(Parameter):
 
 
 class Space(Mapping[str, Parameter]):
-    """Named parameters, in the order given."""
+    """Named parameters, in the order given.
 
-    def __init__(self, parameters: Mapping[str, Parameter]) -> None:
+    `conditions` says which of them matter only where a categorical one has certain values:
+    `{"degree": ("kernel", ["poly"])}`. Elsewhere they need not be given, and are not part of what is decoded.
+    """
+
+    def __init__(
+        self, parameters: Mapping[str, Parameter], conditions: Mapping[str, tuple[str, Iterable[Any]]] | None = None
+    ) -> None:
         if not isinstance(parameters, Mapping) or not parameters:
             raise InvalidInput(f"a Space is made from a dict of at least one named parameter, got {parameters!r}")
         for name, parameter in parameters.items():
@@ -233,6 +239,46 @@ class Space(Mapping[str, Parameter]):
             name: range(int(a), int(b)) for name, a, b in zip(self._parameters, ends[:-1], ends[1:], strict=True)
         }
         self.dim = int(ends[-1])
+        self.conditions = self._checked({} if conditions is None else conditions)
+
+    def _checked(self, conditions: Mapping[str, tuple[str, Iterable[Any]]]) -> dict[str, tuple[str, tuple[Any, ...]]]:
+        """The conditions, parents before their children."""
+        if not isinstance(conditions, Mapping):
+            raise InvalidInput(f"conditions must be a dict, as {{'degree': ('kernel', ['poly'])}}; got {conditions!r}")
+        known: dict[str, tuple[str, tuple[Any, ...]]] = {}
+        for child, condition in conditions.items():
+            try:
+                parent, listed = condition if not isinstance(condition, str) else None
+                values = tuple(() if isinstance(listed, str) else listed)
+            except (TypeError, ValueError) as error:
+                raise InvalidInput(f"the condition of {child!r} must be (name, values), got {condition!r}") from error
+            for name in (child, parent):
+                self.columns(name)
+            on = self[parent]
+            if not isinstance(on, Categorical) or not values:
+                raise InvalidInput(f"{child} must depend on a list of values of a Categorical, got {condition!r}")
+            for value in values:
+                on.encode(value, f"the condition of {child}: {parent}")
+            known[child] = (parent, values)
+        ordered: dict[str, tuple[str, tuple[Any, ...]]] = {}
+        while len(ordered) < len(known):
+            waiting = {child: parent for child, (parent, _) in known.items() if child not in ordered}
+            ready = [child for child, parent in waiting.items() if parent not in waiting]
+            if not ready:
+                raise InvalidInput(f"conditions must not go round in circles, got {dict(conditions)!r}")
+            ordered |= {child: known[child] for child in ready}
+        return ordered
+
+    def is_active(self, name: str, parameters: Mapping[str, Any]) -> bool:
+        """Whether a parameter matters, given the values of those it depends on."""
+        if name not in self.conditions:
+            return True
+        parent, values = self.conditions[name]
+        on = self[parent]
+        if not self.is_active(parent, parameters) or parent not in parameters:
+            return False
+        given = on.encode(parameters[parent], parent)
+        return any(np.array_equal(given, on.encode(value, parent)) for value in values)
 
     def __getitem__(self, name: str) -> Parameter:
         return self._parameters[name]
@@ -244,7 +290,13 @@ class Space(Mapping[str, Parameter]):
         return len(self._parameters)
 
     def __repr__(self) -> str:
-        return f"Space({self._parameters!r})"
+        return f"Space({self._parameters!r}{f', {self.conditions!r}' if self.conditions else ''})"
+
+    def __eq__(self, other: object) -> bool:
+        same = isinstance(other, Space) and list(self.items()) == list(other.items())
+        return bool(same and isinstance(other, Space) and self.conditions == other.conditions)
+
+    __hash__ = None  # type: ignore[assignment]
 
     @property
     def region(self) -> Box:
@@ -255,7 +307,19 @@ class Space(Mapping[str, Parameter]):
             if (levels := self[name].levels) is not None
         ]
         low, high = np.zeros(self.dim), np.ones(self.dim)
-        return MixedBox(low, high, parts) if parts else Box(low, high)
+        return MixedBox(low, high, parts, self._pins()) if parts else Box(low, high)
+
+    def _pins(self) -> list[Pin]:
+        pins = []
+        for child, (parent, values) in self.conditions.items():
+            first = self._columns[parent].start
+            where = tuple(first + int(self[parent].encode(value, parent).argmax()) for value in values)
+            pins.append(Pin(tuple(self._columns[child]), where, self._absent(child)))
+        return pins
+
+    def _absent(self, name: str) -> Array:
+        """Coordinates that stand for a parameter that does not matter: the middle, or none of the choices."""
+        return np.zeros(self[name].width) if isinstance(self[name], Categorical) else np.full(1, 0.5)
 
     def columns(self, name: str) -> range:
         """Where a parameter is found in a row."""
@@ -267,20 +331,25 @@ class Space(Mapping[str, Parameter]):
         """A row (dim,) from a dict that gives every parameter a value."""
         if not isinstance(parameters, Mapping):
             raise InvalidInput(f"parameters must be a dict, got {parameters!r}")
-        missing, unknown = [n for n in self if n not in parameters], [n for n in parameters if n not in self]
+        active = {name: self.is_active(name, parameters) for name in self}
+        missing = [name for name in self if name not in parameters and active[name]]
+        unknown = [name for name in parameters if name not in self]
         if missing or unknown:
             problems = [f"{', '.join(map(repr, missing))} missing"] if missing else []
             problems += [f"{', '.join(map(repr, unknown))} unknown"] if unknown else []
             raise InvalidInput(f"parameters must be {', '.join(map(repr, self))}: {'; '.join(problems)}")
-        return np.concatenate([self[name].encode(parameters[name], name) for name in self])
+        return np.concatenate(
+            [self[name].encode(parameters[name], name) if active[name] else self._absent(name) for name in self]
+        )
 
     def encode_all(self, configurations: Sequence[Mapping[str, Any]]) -> Array:
         """Rows (n, dim)."""
         return np.array([self.encode(parameters) for parameters in configurations]).reshape(-1, self.dim)
 
     def decode(self, row: Array) -> dict[str, Any]:
-        """The nearest allowed parameters."""
-        return {name: self[name].decode(row[columns.start : columns.stop]) for name, columns in self._columns.items()}
+        """The nearest allowed parameters, those that matter."""
+        values = {n: self[n].decode(row[columns.start : columns.stop]) for n, columns in self._columns.items()}
+        return {name: value for name, value in values.items() if self.is_active(name, values)}
 
     def sample(self, n: int, *, rng: int | np.random.Generator | None = None) -> list[dict[str, Any]]:
         """Independent uniform configurations, on the scales of the parameters."""
@@ -289,12 +358,17 @@ class Space(Mapping[str, Parameter]):
 
     def state_dict(self) -> dict[str, Any]:
         # A list, because the order matters and mappings in files need not keep it.
-        return {"parameters": [{"name": name, **self[name].state_dict()} for name in self]}
+        conditions = [
+            {"name": child, "on": parent, "values": list(values)} for child, (parent, values) in self.conditions.items()
+        ]
+        parameters = [{"name": name, **self[name].state_dict()} for name in self]
+        return {"parameters": parameters, "conditions": conditions}
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any]) -> Space:
         with reading("the space"):
-            return cls({str(part["name"]): _parameter(part) for part in state["parameters"]})
+            parameters = {str(part["name"]): _parameter(part) for part in state["parameters"]}
+            return cls(parameters, {part["name"]: (part["on"], part["values"]) for part in state["conditions"]})
 
 
 def _parameter(state: Mapping[str, Any]) -> Parameter:
