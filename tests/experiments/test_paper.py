@@ -295,7 +295,7 @@ def test_a_cluster_does_not_change_a_digit(tmp_path, backend):
     from mixbandit.cli import app
 
     for name, options in (("cluster", ["-j", "2", "--backend", backend]), ("alone", [])):
-        arguments = ["paper", "table1", "fig3", "fig2", "--reps", "2", "--rounds", "6", "--out", str(tmp_path / name)]
+        arguments = ["paper", "fig2", "fig6", "--reps", "3", "--rounds", "6", "--out", str(tmp_path / name)]
         result = CliRunner().invoke(app, [*arguments, *options])
         assert result.exit_code == 0, result.output
     assert texts(tmp_path / "cluster") == texts(tmp_path / "alone")

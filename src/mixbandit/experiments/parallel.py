@@ -124,57 +124,77 @@ def _results(function: Repetition, missing: list[int], workers: Workers) -> Resu
             yield _repetition(function, i)
         return
     joblib = import_extra("joblib", extra="experiments")
-    with cluster(workers), joblib.parallel_config(backend=workers.backend, n_jobs=workers.jobs):
+    with cluster(workers):
         if workers.backend == "ray":
-            yield from _in_waves(joblib, function, missing, workers.jobs)
+            # Its backend returns nothing before everything is done: a repetition per process at a time.
+            for start in range(0, len(missing), workers.jobs):
+                wave = missing[start : start + workers.jobs]
+                yield from _pools[-1](joblib.delayed(_in_worker)(function, i) for i in wave)
             return
         calls = (joblib.delayed(_in_worker)(function, i) for i in missing)
-        # One repetition at a time: a batch of them would be lost, and come, as a whole.
-        results = joblib.Parallel(batch_size=1, pre_dispatch="2*n_jobs", return_as="generator_unordered")(calls)
-        with contextlib.closing(results):
+        with joblib.parallel_config(backend=workers.backend, n_jobs=workers.jobs):
+            # One repetition at a time: a batch of them would be lost, and come, as a whole.
+            pool = joblib.Parallel(batch_size=1, pre_dispatch="2*n_jobs", return_as="generator_unordered")
+        with contextlib.closing(pool(calls)) as results:
             yield from results
 
 
-def _in_waves(joblib: Any, function: Repetition, missing: list[int], jobs: int) -> Results:
-    """For Ray, whose backend returns nothing before everything is done: a repetition per process at a time."""
-    with joblib.Parallel(batch_size=1) as parallel:
-        for start in range(0, len(missing), jobs):
-            yield from parallel(joblib.delayed(_in_worker)(function, i) for i in missing[start : start + jobs])
+# Ray's processes take seconds to start: those that are open are used again.
+_pools: list[Any] = []
 
 
 @contextlib.contextmanager
 def cluster(workers: Workers) -> Iterator[None]:
     """The cluster that is there, or a local one until the block is left; whoever repeats inside works on it."""
-    size: dict[str, Any]
-    if workers.backend == "ray":
-        ray = import_extra("ray", extra="ray")
-        import_extra("ray.util.joblib", extra="ray").register_ray()
-        ours = not ray.is_initialized()
-        if ours:
-            # A cluster that is there has its own idea of its size.
-            size = {} if os.environ.get("RAY_ADDRESS") else {"num_cpus": workers.jobs, "include_dashboard": False}
-            ray.init(log_to_driver=False, logging_level="warning", **size)
-        try:
-            yield
-        finally:
-            if ours:
-                ray.shutdown()
-    elif workers.backend == "dask":
-        distributed = import_extra("distributed", extra="dask")
-        import dask
+    if workers.backend == "loky":
+        yield
+        return
+    with (_ray if workers.backend == "ray" else _dask)(workers):
+        yield
 
-        with contextlib.ExitStack() as stack:
+
+@contextlib.contextmanager
+def _ray(workers: Workers) -> Iterator[None]:
+    if _pools:
+        yield
+        return
+    ray, joblib = import_extra("ray", extra="ray"), import_extra("joblib", extra="experiments")
+    import_extra("ray.util.joblib", extra="ray").register_ray()
+    ours = not ray.is_initialized()
+    if ours:
+        # A cluster that is there has its own idea of its size.
+        local = {"num_cpus": workers.jobs, "include_dashboard": False}
+        ray.init(log_to_driver=False, logging_level="error", **({} if os.environ.get("RAY_ADDRESS") else local))
+    try:
+        with joblib.parallel_config(backend="ray", n_jobs=workers.jobs):
+            pool = joblib.Parallel(batch_size=1)
+        with pool:
+            _pools.append(pool)
             try:
-                distributed.get_client()
-            except ValueError:
-                size = {"n_workers": workers.jobs, "threads_per_worker": 1, "dashboard_address": None}
-                known = dask.config.get("scheduler-address", None)
-                # Stopping is our work: neither Ctrl-C in the workers nor their end is worth a message.
-                size["silence_logs"] = logging.CRITICAL
-                with _interrupts_ignored():
-                    stack.enter_context(distributed.Client(**({} if known else size)))
-            yield
+                yield
+            finally:
+                _pools.pop()
+    finally:
+        if ours:
+            ray.shutdown()
+
+
+@contextlib.contextmanager
+def _dask(workers: Workers) -> Iterator[None]:
+    distributed, dask = import_extra("distributed", extra="dask"), import_extra("dask", extra="dask")
+    try:
+        distributed.get_client()
+    except ValueError:
+        pass
     else:
+        yield
+        return
+    known = dask.config.get("scheduler-address", None)
+    # Stopping is our work: neither Ctrl-C in the workers nor their end is worth a message.
+    local = {"n_workers": workers.jobs, "threads_per_worker": 1, "dashboard_address": None}
+    with _interrupts_ignored():
+        client = distributed.Client(**({} if known else {**local, "silence_logs": logging.CRITICAL}))
+    with client:
         yield
 
 
