@@ -247,11 +247,10 @@ class Space(Mapping[str, Parameter]):
             raise InvalidInput(f"conditions must be a dict, as {{'degree': ('kernel', ['poly'])}}; got {conditions!r}")
         known: dict[str, tuple[str, tuple[Any, ...]]] = {}
         for child, condition in conditions.items():
-            try:
-                parent, listed = condition if not isinstance(condition, str) else None
-                values = tuple(() if isinstance(listed, str) else listed)
-            except (TypeError, ValueError) as error:
-                raise InvalidInput(f"the condition of {child!r} must be (name, values), got {condition!r}") from error
+            if not isinstance(condition, tuple | list) or len(condition) != 2:
+                raise InvalidInput(f"the condition of {child!r} must be (name, values), got {condition!r}")
+            parent = condition[0]
+            values = tuple(condition[1]) if isinstance(condition[1], tuple | list) else ()
             for name in (child, parent):
                 self.columns(name)
             on = self[parent]
