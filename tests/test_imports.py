@@ -35,6 +35,8 @@ ORDER = [
     "records",
     "runner",
     "space",
+    "histories",
+    "certify",
     "tuner",
     "datasets",
     "experiments",
@@ -85,7 +87,7 @@ INSIDE = {
         "paper",
         "page",
     ],
-    "cli": ["shared", "demo", "measurements", "paper"],
+    "cli": ["shared", "demo", "certify", "measurements", "paper"],
 }
 
 

@@ -3,6 +3,7 @@
 from mixbandit import regret
 from mixbandit.actions import Arms, Box
 from mixbandit.certificates import Certificate
+from mixbandit.certify import StudyCertificate, certify
 from mixbandit.confidence import (
     Audit,
     BayesCredible,
@@ -16,6 +17,7 @@ from mixbandit.confidence import (
 from mixbandit.datasets import Dataset, load_dataset
 from mixbandit.environments import ChangingArms, Environment, FunctionEnvironment, LinearEnvironment, Offer
 from mixbandit.errors import (
+    AssumptionsMissing,
     AssumptionsRefuted,
     AssumptionsRefutedWarning,
     DamagedState,
@@ -79,6 +81,7 @@ __all__ = [
     "UCB",
     "Adaptive",
     "Arms",
+    "AssumptionsMissing",
     "AssumptionsRefuted",
     "AssumptionsRefutedWarning",
     "Audit",
@@ -129,12 +132,14 @@ __all__ = [
     "Scaled",
     "Space",
     "Standard",
+    "StudyCertificate",
     "Support",
     "ThompsonSampling",
     "Uniform",
     "UniformSampling",
     "WithConstant",
     "__version__",
+    "certify",
     "load",
     "load_dataset",
     "regret",

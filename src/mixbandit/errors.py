@@ -18,6 +18,10 @@ class AssumptionsRefuted(MixbanditError):
     """The confidence set is empty: at level δ the data refute σ, the norm bound or linearity."""
 
 
+class AssumptionsMissing(InvalidInput):
+    """Nothing was stated that bounds the noise or the function: a guarantee would rest on nothing."""
+
+
 class NotMergeable(MixbanditError):
     """Two sequences differ in more than their data, or remember more than can be put together."""
 

@@ -7,10 +7,11 @@ come from the feature map.
 from mixbandit.acquisition.arms import TIE_TOLERANCE, BestArm, best_arm
 from mixbandit.acquisition.box import BoxOptimum, search_box
 from mixbandit.acquisition.fields import ArmsField, BoxField, Field, Found
-from mixbandit.acquisition.scores import Linear, Optimism, Pessimism, Score
+from mixbandit.acquisition.scores import Advantage, Linear, Optimism, Pessimism, Score
 
 __all__ = [
     "TIE_TOLERANCE",
+    "Advantage",
     "ArmsField",
     "BestArm",
     "BoxField",

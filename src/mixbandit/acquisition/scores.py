@@ -83,6 +83,21 @@ class Pessimism(Score):
         return -lower.value, lower.theta
 
 
+class Advantage(Score):
+    """How much more than features `own` (d,) an action can be worth, for one parameter of the set at a time."""
+
+    def __init__(self, sequence: ConfidenceSequence, own: Array) -> None:
+        self._sequence, self._own = sequence, own
+
+    def values(self, phi: Array) -> Array:
+        return self._sequence._maximum(phi - self._own, None, with_theta=False).value
+
+    def slopes(self, phi: Array) -> tuple[Array, Array]:
+        found = self._sequence._maximum(phi - self._own, None, with_theta=True)
+        assert found.theta is not None
+        return found.value, found.theta
+
+
 class Linear(Score):
     """φᵀθ for one parameter."""
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import mixbandit
+from mixbandit.cli.certify import certify
 from mixbandit.cli.demo import demo
 from mixbandit.cli.measurements import coverage, delays, regret
 from mixbandit.cli.paper import paper
@@ -17,7 +18,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for _command in (demo, paper, coverage, regret, delays):
+for _command in (demo, certify, paper, coverage, regret, delays):
     app.command()(_command)
 
 

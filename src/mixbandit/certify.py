@@ -1,0 +1,332 @@
+"""A certificate for anyone's run: what the best configuration is worth at least, and which ones can still be the best.
+
+Whatever tuner chose the trials, bounds hold at all times at once, because nothing is assumed about how actions are
+chosen. What must be stated is what no data can tell: how noisy a value is, and how rough the function can be.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mixbandit._validation import Array, as_generator, positive, positive_int
+from mixbandit.acquisition import Advantage, search_box
+from mixbandit.actions import Box, Levels, MixedBox
+from mixbandit.certificates import Certificate, certificate
+from mixbandit.confidence import Audit, ConfidenceSequence, MartingaleMixture
+from mixbandit.errors import AssumptionsMissing, AssumptionsRefutedWarning, InvalidInput, warn_user
+from mixbandit.features import FeatureMap, RandomFourier, WithConstant
+from mixbandit.forecasters import Forecaster, Mixture, Scaled
+from mixbandit.histories import read_history
+from mixbandit.policies.acting import quiet
+from mixbandit.space import Categorical, Space
+
+# The model of a function about which nothing else is known: smooth on the unit box, within its range.
+FEATURES, LENGTHSCALE, PRIOR_SCALE = 100, 1.0, 0.1
+_FEATURE_SEED = 0
+# A parameter is looked at in so many slices.
+_SLICES = 16
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Possible:
+    """The values of one parameter for which some configuration can still be the best."""
+
+    name: str
+    values: tuple[Any, ...]  # choices, or (low, high) intervals of numbers
+    share: float  # of the parameter's range or choices
+
+    def __str__(self) -> str:
+        shown = [_interval(v) if isinstance(v, tuple) else f"{v!r}" for v in self.values]
+        everything = " (everything)" if self.share >= 1.0 else f" ({self.share:.0%})"
+        return f"{self.name}: {', '.join(shown) or 'nothing'}{everything}"
+
+
+def _interval(ends: tuple[float, float]) -> str:
+    return f"{ends[0]:.4g}" if ends[0] == ends[1] else f"{ends[0]:.4g} to {ends[1]:.4g}"
+
+
+@dataclass(frozen=True)
+class StudyCertificate(Certificate):
+    """A certificate whose `action` is a configuration, with what is left of the space and the audit.
+
+    Rewards are the values of the study, or minus the values if it minimises; so are `lower`, `upper` and
+    `optimum_upper`. `interval` and `best_possible` are in terms of values.
+    """
+
+    direction: str = "maximize"
+    possible: tuple[Possible, ...] = ()
+    audit: Audit | None = None
+    left_out: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    inferred_space: bool = False
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Between these lies the expected value of the recommended configuration."""
+        return (self.lower, self.upper) if self.direction == "maximize" else (-self.upper, -self.lower)
+
+    @property
+    def best_possible(self) -> float:
+        """No configuration has a better expected value."""
+        return self.optimum_upper if self.direction == "maximize" else -self.optimum_upper
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        upwards = self.direction == "maximize"
+        worst = f"at least {low:.4g}" if upwards else f"at most {high:.4g}"
+        better, most = ("larger", "most") if upwards else ("smaller", "least")
+        how = "proven" if self.proven else "NOT PROVEN: the best that a search found"
+        lines = [
+            f"Recommended, by {self.t} trials: {self.action}",
+            f"Its expected value is {worst}; it lies in [{low:.4g}, {high:.4g}].",
+            f"The best that any configuration can have is at {most} {self.best_possible:.4g} ({how}).",
+            f"None has an expected value that is {better} by more than {self.gap:.4g}.",
+        ]
+        if not self.trusted:
+            lines.insert(0, "WARNING: the data refute the stated assumptions; nothing of this is guaranteed:")
+        else:
+            lines.append(f"This holds with probability at least {1 - self.delta:.6g}, whoever chose the trials, given")
+            lines.append(f"{self.assumptions}, and expected values linear in the features.")
+        if self.inferred_space:
+            lines.append("The space is what the trials span; state it as `space` if it is larger.")
+        if self.left_out:
+            lines.append("Not counted: " + ", ".join(f"{n} {why}" for why, n in self.left_out.items()) + ".")
+        if self.possible:
+            lines.append("Where the best can still be, as far as a search found:")
+            lines += [f"  {part}" for part in self.possible]
+        if self.audit is not None:
+            lines += ["Audit:", *(f"  {sentence}" for sentence in self.audit.sentences)]
+        return "\n".join(lines)
+
+
+def certify(
+    history: Any,
+    *,
+    reward_range: tuple[float, float] | None = None,
+    samples: int | None = None,
+    sigma: float | None = None,
+    norm_bound: float | None = None,
+    delta: float = 0.05,
+    space: Space | None = None,
+    direction: str | None = None,
+    value: str | None = None,
+    features: FeatureMap | None = None,
+    mixture: Mixture | Forecaster | None = None,
+    misspecification: float = 0.0,
+    rng: int | np.random.Generator | None = 0,
+) -> StudyCertificate:
+    """Certify a run: an Optuna study, a DataFrame, a CSV file, or a list of (configuration, value).
+
+    State what you know in words: `reward_range=(0, 1)` if single results lie there, and of how many independent
+    `samples` a value is the mean (then σ is Hoeffding's, (high − low)/2√samples); or `sigma`, the noise level, and then
+    a `norm_bound` as well. Without either there is nothing to guarantee, and AssumptionsMissing says what to state.
+
+    The function is modelled by 100 random Fourier features of length-scale 1 on the unit box, plus a constant, unless
+    `features` (of `space.dim` inputs) are given; `norm_bound` is the width of the range unless given; `mixture`
+    decides how tight bounds are. `misspecification` allows for deviations from that model of up to so much.
+    """
+    run = read_history(history, space=space, direction=direction, value=value)
+    stated = _Stated(reward_range, samples, sigma, norm_bound, delta, misspecification)
+    sequence, offset = stated.sequence(run.space, features, mixture)
+    sign = 1.0 if run.direction == "maximize" else -1.0
+    rows = run.rows
+    sequence.update(rows, sign * (run.values - offset))
+    generator = as_generator(rng)
+    region = run.space.region
+    with quiet(True):  # the user is told once, in the user's units
+        found = certificate(sequence, region, generator, warm=rows[np.argsort(-sign * run.values)[:5]])
+        audit = dataclasses.replace(sequence.audit(), reward_range=reward_range)
+        trusted = found.trusted and not audit.noise_refuted
+        possible = still_possible(sequence, run.space, found.action, generator) if trusted else ()
+    assumptions = stated.in_words(sequence, offset)
+    if not trusted:
+        warn_user(f"at level {delta:g} the data refute {assumptions}", AssumptionsRefutedWarning)
+    known = {field.name: getattr(found, field.name) for field in dataclasses.fields(Certificate)}
+    return StudyCertificate(
+        **{
+            **known,
+            "action": run.space.decode(found.action),
+            "lower": found.lower + sign * offset,
+            "upper": found.upper + sign * offset,
+            "optimum_upper": found.optimum_upper + sign * offset,
+            "optimum_found": None if found.optimum_found is None else found.optimum_found + sign * offset,
+            "assumptions": assumptions,
+            "trusted": trusted,
+        },
+        direction=run.direction,
+        possible=possible,
+        audit=audit,
+        left_out=run.left_out,
+        inferred_space=run.inferred,
+    )
+
+
+@dataclass(frozen=True)
+class _Stated:
+    """What the user states about values and the function."""
+
+    reward_range: tuple[float, float] | None
+    samples: int | None
+    sigma: float | None
+    norm_bound: float | None
+    delta: float
+    misspecification: float
+
+    def sequence(
+        self, space: Space, features: FeatureMap | None, mixture: Mixture | Forecaster | None
+    ) -> tuple[MartingaleMixture, float]:
+        """The sequence before any data, and the value that is 0 to it."""
+        noise = stated_sigma(self.sigma, self.reward_range, self.samples)
+        norm_bound, centred, offset = self.norm_bound, None, 0.0
+        if self.reward_range is not None:
+            low, high = _range(self.reward_range)
+            offset = 0.5 * (low + high)
+            centred = (low - offset, high - offset)
+            norm_bound = high - low if norm_bound is None else norm_bound
+        if norm_bound is None:
+            raise AssumptionsMissing(
+                "sigma bounds the noise, and nothing bounds the function: state reward_range=(low, high), between "
+                "which expected values lie, or norm_bound, the largest norm of its parameter vector"
+            )
+        sequence = MartingaleMixture(
+            default_features(space) if features is None else features,
+            sigma=noise,
+            norm_bound=norm_bound,
+            delta=self.delta,
+            mixture=Scaled(PRIOR_SCALE) if mixture is None else mixture,
+            reward_range=centred,
+            misspecification=self.misspecification,
+            on_empty="inflate",
+        )
+        inputs = sequence.features.dim_in
+        if inputs != space.dim:
+            raise InvalidInput(f"features must take {space.dim} inputs, those of the space; got {inputs}")
+        return sequence, offset
+
+    def in_words(self, sequence: MartingaleMixture, offset: float) -> str:
+        """What is taken for granted, in the user's units."""
+        known = [f"noise of sigma={sequence.sigma:.4g}"]
+        if self.reward_range is not None:
+            known.append(f"expected values in [{self.reward_range[0]:g}, {self.reward_range[1]:g}]")
+        around = f" around {offset:g}" if offset else ""
+        known.append(f"a function of norm_bound={sequence.norm_bound:g}{around}")
+        if self.misspecification:
+            known.append(f"misspecification={self.misspecification:g}")
+        return ", ".join(known)
+
+
+def stated_sigma(sigma: float | None, reward_range: tuple[float, float] | None, samples: int | None) -> float:
+    """The noise level that was stated: as such, or by Hoeffding's lemma."""
+    if sigma is not None:
+        if samples is not None:
+            raise InvalidInput("state sigma, or the number of samples, not both")
+        return positive(sigma, "sigma")
+    if reward_range is None:
+        raise AssumptionsMissing(
+            "nothing bounds the noise, so that nothing can be guaranteed. If single results lie in a range, as "
+            "accuracies do, state reward_range=(0, 1) and samples=…, the number of results that a value averages "
+            "(as validation points); or state sigma, the standard deviation of a value around its expectation"
+        )
+    low, high = _range(reward_range)
+    return (high - low) / (2.0 * math.sqrt(1 if samples is None else positive_int(samples, "samples")))
+
+
+def default_features(space: Space) -> FeatureMap:
+    """The features of a function about which nothing else is known; always the same for a space."""
+    return WithConstant(RandomFourier(space.dim, FEATURES, LENGTHSCALE, rng=_FEATURE_SEED))
+
+
+def _range(given: tuple[float, float]) -> tuple[float, float]:
+    try:
+        low, high = (float(end) for end in given)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"reward_range must be (low, high), got {given!r}") from error
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise InvalidInput(f"reward_range must be (low, high) with low < high, got {given!r}")
+    return low, high
+
+
+def still_possible(
+    sequence: ConfidenceSequence, space: Space, recommended: Array, rng: np.random.Generator
+) -> tuple[Possible, ...]:
+    """Per parameter, the slices that contain a configuration that may be at least as good as the recommended one.
+
+    That is a smaller region than {a : UCB(a) ≥ max LCB}, and holds by the same event: both configurations are compared
+    for one function at a time. What is reported is what a search found: a slice left out may hold one that it missed.
+    """
+    region = space.region
+    score = Advantage(sequence, sequence.features(recommended)[0])
+    slack = 2.0 * float(getattr(sequence, "misspecification", 0.0)) + _ROUNDING
+
+    def reaches(part: Box) -> bool:
+        return search_box(score, sequence.features, part, rng, effort=0.5).value >= -slack
+
+    found = []
+    for name, parameter in space.items():
+        if isinstance(parameter, Categorical):
+            kept = [c for i, c in enumerate(parameter.choices) if reaches(_slice(region, space, name, choice=i))]
+            found.append(Possible(name, tuple(kept), len(kept) / len(parameter.choices)))
+            continue
+        ends = _ends(parameter.levels)
+        open_ = [reaches(_slice(region, space, name, low=low, high=high)) for low, high in ends]
+        values = tuple(
+            (parameter.decode(np.array([ends[first][0]])), parameter.decode(np.array([ends[last][1]])))
+            for first, last in _runs(open_)
+        )
+        found.append(Possible(name, values, sum(open_) / len(open_)))
+    return tuple(found)
+
+
+def _ends(levels: Array | None) -> list[tuple[float, float]]:
+    """Slices of a coordinate, as (low, high): single values where they are few."""
+    if levels is not None and len(levels) <= _SLICES:
+        return [(float(v), float(v)) for v in levels[:, 0]]
+    edges = np.linspace(0.0, 1.0, _SLICES + 1).tolist()
+    if levels is None:
+        return list(itertools.pairwise(edges))
+    # Slices without a value are none; the others reach from their first value to their last.
+    groups = [levels[(levels[:, 0] >= a) & (levels[:, 0] < b), 0] for a, b in itertools.pairwise([*edges[:-1], 1.1])]
+    return [(float(group[0]), float(group[-1])) for group in groups if len(group)]
+
+
+def _runs(flags: list[bool]) -> list[tuple[int, int]]:
+    """First and last index of every run of True."""
+    runs = []
+    for flag, group in itertools.groupby(enumerate(flags), key=lambda pair: pair[1]):
+        if flag:
+            indices = [i for i, _ in group]
+            runs.append((indices[0], indices[-1]))
+    return runs
+
+
+def _slice(
+    region: Box, space: Space, name: str, *, choice: int | None = None, low: float = 0.0, high: float = 1.0
+) -> Box:
+    """The part of the region in which a parameter matters, and has a choice or lies between two positions."""
+    columns = tuple(space.columns(name))
+    lower, upper = region.low.copy(), region.high.copy()
+    allowed = {}
+    if choice is None:
+        lower[columns[0]], upper[columns[0]] = low, high
+    else:
+        allowed[columns] = np.eye(len(columns))[[choice]]
+    while name in space.conditions:  # what it depends on must have the values for which it matters
+        parent, values = space.conditions[name]
+        allowed[tuple(space.columns(parent))] = np.array([space[parent].encode(v, parent) for v in values])
+        name = parent
+    if not isinstance(region, MixedBox):
+        return Box(lower, upper)
+    levels = []
+    for part in region.levels:
+        inside = allowed.get(part.columns, part.values)
+        if part.columns == columns and choice is None:
+            inside = part.values[(part.values[:, 0] >= low) & (part.values[:, 0] <= high)]
+        levels.append(Levels(part.columns, inside, part.ordered))
+    return MixedBox(lower, upper, levels, region.pins)

@@ -1,0 +1,67 @@
+"""`mixbandit certify`: a certificate for a run that is there already."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mixbandit._extras import import_extra
+from mixbandit.certify import certify as certify_history
+from mixbandit.cli.shared import console
+from mixbandit.histories import DIRECTIONS
+from mixbandit.policies.acting import quiet
+
+
+def certify(
+    source: Annotated[str, typer.Argument(help="A CSV file with a column of values, or the URL of an Optuna storage.")],
+    reward_range: Annotated[
+        tuple[float, float] | None, typer.Option("--range", metavar="LOW HIGH", help="Where single results lie.")
+    ] = None,
+    samples: Annotated[int | None, typer.Option(min=1, help="How many results a value is the mean of.")] = None,
+    sigma: Annotated[float | None, typer.Option(help="The noise level of a value, instead of --samples.")] = None,
+    norm_bound: Annotated[float | None, typer.Option(help="Needed where there is no --range.")] = None,
+    delta: Annotated[float, typer.Option(help="The guarantee holds with probability 1 − δ.")] = 0.05,
+    direction: Annotated[str | None, typer.Option(help=" or ".join(DIRECTIONS))] = None,
+    value: Annotated[str | None, typer.Option(help="The column of values in a file.")] = None,
+    study: Annotated[str | None, typer.Option(help="The study in a storage, if there are several.")] = None,
+) -> None:
+    """Say what the best configuration of a run is worth at least, and which ones can still be the best.
+
+    The run may be any tuner's. Exits with 1 if the data refute what was stated.
+    """
+    if direction is not None and direction not in DIRECTIONS:
+        raise typer.BadParameter(f"{direction!r} is none of {', '.join(DIRECTIONS)}", param_hint="--direction")
+    with quiet(True):  # the printout begins with the warning
+        found = certify_history(
+            _history(source, study),
+            reward_range=reward_range,
+            samples=samples,
+            sigma=sigma,
+            norm_bound=norm_bound,
+            delta=delta,
+            direction=direction,
+            value=value,
+        )
+    console.print(str(found), highlight=False, markup=False)
+    if not found.trusted:
+        raise typer.Exit(1)
+
+
+def _history(source: str, study: str | None) -> Any:
+    """A path as it is; a storage as the study in it."""
+    if not re.match(r"[a-z0-9+]+://", source):
+        if not Path(source).is_file():
+            raise typer.BadParameter(f"there is no file {source}")
+        return source
+    optuna = import_extra("optuna", extra="optuna")
+    names = optuna.get_all_study_names(storage=source)
+    if not names:
+        raise typer.BadParameter(f"there is no study in {source}")
+    if study is None and len(names) > 1:
+        raise typer.BadParameter(f"there are several studies, name one as --study: {', '.join(sorted(names))}")
+    if study is not None and study not in names:
+        raise typer.BadParameter(f"there is no study {study!r}; there are {', '.join(sorted(names))}")
+    return optuna.load_study(study_name=study or names[0], storage=source)
