@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 
 import mixbandit as mb
 from mixbandit.certificates import certificate
-from mixbandit.certify import default_features
 from mixbandit.cli import app
 from mixbandit.histories import read_history
+from mixbandit.objective import default_features
 
 optuna.logging.set_verbosity(logging.WARNING)
 

@@ -35,6 +35,7 @@ ORDER = [
     "records",
     "runner",
     "space",
+    "objective",
     "histories",
     "certify",
     "tuner",

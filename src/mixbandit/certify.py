@@ -8,28 +8,25 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mixbandit._validation import Array, as_generator, positive, positive_int
+from mixbandit._validation import Array, as_generator
 from mixbandit.acquisition import Advantage, search_box
 from mixbandit.actions import Box, Levels, MixedBox
 from mixbandit.certificates import Certificate, certificate
 from mixbandit.confidence import Audit, ConfidenceSequence, MartingaleMixture
-from mixbandit.errors import AssumptionsMissing, AssumptionsRefutedWarning, InvalidInput, warn_user
-from mixbandit.features import FeatureMap, RandomFourier, WithConstant
-from mixbandit.forecasters import Forecaster, Mixture, Scaled
+from mixbandit.errors import AssumptionsRefutedWarning, warn_user
+from mixbandit.features import FeatureMap
+from mixbandit.forecasters import Forecaster, Mixture
 from mixbandit.histories import read_history
+from mixbandit.objective import Objective
 from mixbandit.policies.acting import quiet
 from mixbandit.space import Categorical, Space
 
-# The model of a function about which nothing else is known: smooth on the unit box, within its range.
-FEATURES, LENGTHSCALE, PRIOR_SCALE = 100, 1.0, 0.1
-_FEATURE_SEED = 0
 # A parameter is looked at in so many slices.
 _SLICES = 16
 _ROUNDING = 1e-9
@@ -133,124 +130,48 @@ def certify(
     decides how tight bounds are. `misspecification` allows for deviations from that model of up to so much.
     """
     run = read_history(history, space=space, direction=direction, value=value)
-    stated = _Stated(reward_range, samples, sigma, norm_bound, delta, misspecification)
-    sequence, offset = stated.sequence(run.space, features, mixture)
-    sign = 1.0 if run.direction == "maximize" else -1.0
-    rows = run.rows
-    sequence.update(rows, sign * (run.values - offset))
-    generator = as_generator(rng)
-    region = run.space.region
+    objective = Objective(reward_range, samples, sigma, norm_bound, delta, misspecification, run.direction)
+    sequence = objective.sequence(run.space, features, mixture)
+    rows, rewards = run.rows, objective.reward(run.values)
+    sequence.update(rows, rewards)
+    found = study_certificate(sequence, objective, run.space, as_generator(rng), warm=rows[np.argsort(-rewards)[:5]])
+    return dataclasses.replace(found, left_out=run.left_out, inferred_space=run.inferred)
+
+
+def study_certificate(
+    sequence: MartingaleMixture,
+    objective: Objective,
+    space: Space,
+    rng: np.random.Generator,
+    *,
+    warm: Array | None = None,
+    with_possible: bool = True,
+) -> StudyCertificate:
+    """The certificate of a sequence that has seen rewards of the objective, in terms of values and parameters."""
     with quiet(True):  # the user is told once, in the user's units
-        found = certificate(sequence, region, generator, warm=rows[np.argsort(-sign * run.values)[:5]])
-        audit = dataclasses.replace(sequence.audit(), reward_range=reward_range)
+        found = certificate(sequence, space.region, rng, warm=warm)
+        audit = dataclasses.replace(sequence.audit(), reward_range=objective.reward_range)
         trusted = found.trusted and not audit.noise_refuted
-        possible = still_possible(sequence, run.space, found.action, generator) if trusted else ()
-    assumptions = stated.in_words(sequence, offset)
+        possible = still_possible(sequence, space, found.action, rng) if trusted and with_possible else ()
     if not trusted:
-        warn_user(f"at level {delta:g} the data refute {assumptions}", AssumptionsRefutedWarning)
+        warn_user(f"at level {objective.delta:g} the data refute {objective}", AssumptionsRefutedWarning)
+    shift = objective.sign * objective.offset
     known = {field.name: getattr(found, field.name) for field in dataclasses.fields(Certificate)}
     return StudyCertificate(
         **{
             **known,
-            "action": run.space.decode(found.action),
-            "lower": found.lower + sign * offset,
-            "upper": found.upper + sign * offset,
-            "optimum_upper": found.optimum_upper + sign * offset,
-            "optimum_found": None if found.optimum_found is None else found.optimum_found + sign * offset,
-            "assumptions": assumptions,
+            "action": space.decode(found.action),
+            "lower": found.lower + shift,
+            "upper": found.upper + shift,
+            "optimum_upper": found.optimum_upper + shift,
+            "optimum_found": None if found.optimum_found is None else found.optimum_found + shift,
+            "assumptions": str(objective),
             "trusted": trusted,
         },
-        direction=run.direction,
+        direction=objective.direction,
         possible=possible,
         audit=audit,
-        left_out=run.left_out,
-        inferred_space=run.inferred,
     )
-
-
-@dataclass(frozen=True)
-class _Stated:
-    """What the user states about values and the function."""
-
-    reward_range: tuple[float, float] | None
-    samples: int | None
-    sigma: float | None
-    norm_bound: float | None
-    delta: float
-    misspecification: float
-
-    def sequence(
-        self, space: Space, features: FeatureMap | None, mixture: Mixture | Forecaster | None
-    ) -> tuple[MartingaleMixture, float]:
-        """The sequence before any data, and the value that is 0 to it."""
-        noise = stated_sigma(self.sigma, self.reward_range, self.samples)
-        norm_bound, centred, offset = self.norm_bound, None, 0.0
-        if self.reward_range is not None:
-            low, high = _range(self.reward_range)
-            offset = 0.5 * (low + high)
-            centred = (low - offset, high - offset)
-            norm_bound = high - low if norm_bound is None else norm_bound
-        if norm_bound is None:
-            raise AssumptionsMissing(
-                "sigma bounds the noise, and nothing bounds the function: state reward_range=(low, high), between "
-                "which expected values lie, or norm_bound, the largest norm of its parameter vector"
-            )
-        sequence = MartingaleMixture(
-            default_features(space) if features is None else features,
-            sigma=noise,
-            norm_bound=norm_bound,
-            delta=self.delta,
-            mixture=Scaled(PRIOR_SCALE) if mixture is None else mixture,
-            reward_range=centred,
-            misspecification=self.misspecification,
-            on_empty="inflate",
-        )
-        inputs = sequence.features.dim_in
-        if inputs != space.dim:
-            raise InvalidInput(f"features must take {space.dim} inputs, those of the space; got {inputs}")
-        return sequence, offset
-
-    def in_words(self, sequence: MartingaleMixture, offset: float) -> str:
-        """What is taken for granted, in the user's units."""
-        known = [f"noise of sigma={sequence.sigma:.4g}"]
-        if self.reward_range is not None:
-            known.append(f"expected values in [{self.reward_range[0]:g}, {self.reward_range[1]:g}]")
-        around = f" around {offset:g}" if offset else ""
-        known.append(f"a function of norm_bound={sequence.norm_bound:g}{around}")
-        if self.misspecification:
-            known.append(f"misspecification={self.misspecification:g}")
-        return ", ".join(known)
-
-
-def stated_sigma(sigma: float | None, reward_range: tuple[float, float] | None, samples: int | None) -> float:
-    """The noise level that was stated: as such, or by Hoeffding's lemma."""
-    if sigma is not None:
-        if samples is not None:
-            raise InvalidInput("state sigma, or the number of samples, not both")
-        return positive(sigma, "sigma")
-    if reward_range is None:
-        raise AssumptionsMissing(
-            "nothing bounds the noise, so that nothing can be guaranteed. If single results lie in a range, as "
-            "accuracies do, state reward_range=(0, 1) and samples=…, the number of results that a value averages "
-            "(as validation points); or state sigma, the standard deviation of a value around its expectation"
-        )
-    low, high = _range(reward_range)
-    return (high - low) / (2.0 * math.sqrt(1 if samples is None else positive_int(samples, "samples")))
-
-
-def default_features(space: Space) -> FeatureMap:
-    """The features of a function about which nothing else is known; always the same for a space."""
-    return WithConstant(RandomFourier(space.dim, FEATURES, LENGTHSCALE, rng=_FEATURE_SEED))
-
-
-def _range(given: tuple[float, float]) -> tuple[float, float]:
-    try:
-        low, high = (float(end) for end in given)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"reward_range must be (low, high), got {given!r}") from error
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise InvalidInput(f"reward_range must be (low, high) with low < high, got {given!r}")
-    return low, high
 
 
 def still_possible(

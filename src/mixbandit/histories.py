@@ -18,9 +18,9 @@ import numpy as np
 
 from mixbandit._validation import Array, one_of
 from mixbandit.errors import InvalidInput
+from mixbandit.objective import DIRECTIONS
 from mixbandit.space import Categorical, Float, Int, Parameter, Space
 
-DIRECTIONS = ("maximize", "minimize")
 _PREFIX = "params_"  # of Optuna's DataFrames, in which other columns are no parameters
 _COMPLETE = "COMPLETE"
 

@@ -11,7 +11,7 @@ import typer
 from mixbandit._extras import import_extra
 from mixbandit.certify import certify as certify_history
 from mixbandit.cli.shared import console
-from mixbandit.histories import DIRECTIONS
+from mixbandit.objective import DIRECTIONS
 from mixbandit.policies.acting import quiet
 
 

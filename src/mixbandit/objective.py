@@ -1,0 +1,149 @@
+"""What a user states about values, in words, and the confidence sequence that follows from it.
+
+Values are turned into rewards around 0, to be maximised: reward = ±(value − offset).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, overload
+
+from mixbandit._validation import Array, one_of, positive, positive_int
+from mixbandit.confidence import MartingaleMixture
+from mixbandit.errors import AssumptionsMissing, InvalidInput, reading
+from mixbandit.features import FeatureMap, RandomFourier, WithConstant
+from mixbandit.forecasters import Forecaster, Mixture, Scaled
+from mixbandit.space import Space
+
+DIRECTIONS = ("maximize", "minimize")
+# The model of a function about which nothing else is known: smooth on the unit box, within its range.
+FEATURES, LENGTHSCALE, PRIOR_SCALE = 100, 1.0, 0.1
+_FEATURE_SEED = 0
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What is stated: the range of single results and how many a value averages, or the noise level; and more."""
+
+    reward_range: tuple[float, float] | None = None
+    samples: int | None = None
+    sigma: float | None = None
+    norm_bound: float | None = None
+    delta: float = 0.05
+    misspecification: float = 0.0
+    direction: str = "maximize"
+
+    def __post_init__(self) -> None:
+        one_of(self.direction, DIRECTIONS, "direction")
+        if self.reward_range is not None:
+            object.__setattr__(self, "reward_range", _range(self.reward_range))
+        if self.samples is not None:
+            positive_int(self.samples, "samples")
+        if self.sigma is not None and self.samples is not None:
+            raise InvalidInput("state sigma, or the number of samples, not both")
+
+    @property
+    def noise(self) -> float:
+        """σ as it was stated, or by Hoeffding's lemma."""
+        if self.sigma is not None:
+            return positive(self.sigma, "sigma")
+        if self.reward_range is None:
+            raise AssumptionsMissing(
+                "nothing bounds the noise, so that nothing can be guaranteed. If single results lie in a range, as "
+                "accuracies do, state reward_range=(0, 1) and samples=…, the number of results that a value averages "
+                "(as validation points); or state sigma, the standard deviation of a value around its expectation"
+            )
+        low, high = self.reward_range
+        return (high - low) / (2.0 * math.sqrt(self.samples or 1))
+
+    @property
+    def norm(self) -> float:
+        """The norm bound as it was stated, or the width of the range."""
+        if self.norm_bound is not None:
+            return positive(self.norm_bound, "norm_bound")
+        if self.reward_range is None:
+            raise AssumptionsMissing(
+                "sigma bounds the noise, and nothing bounds the function: state reward_range=(low, high), between "
+                "which expected values lie, or norm_bound, the largest norm of its parameter vector"
+            )
+        return self.reward_range[1] - self.reward_range[0]
+
+    @property
+    def offset(self) -> float:
+        """The value whose reward is 0: the middle of the range."""
+        return 0.0 if self.reward_range is None else 0.5 * (self.reward_range[0] + self.reward_range[1])
+
+    @property
+    def sign(self) -> float:
+        return 1.0 if self.direction == "maximize" else -1.0
+
+    @overload
+    def reward(self, value: float) -> float: ...
+    @overload
+    def reward(self, value: Array) -> Array: ...
+    def reward(self, value: Any) -> Any:
+        return self.sign * (value - self.offset)
+
+    def value(self, reward: float) -> float:
+        return self.offset + self.sign * reward
+
+    def interval(self, lower: float, upper: float) -> tuple[float, float]:
+        """Bounds on a reward as bounds on the value."""
+        low, high = sorted((self.value(lower), self.value(upper)))
+        return low, high
+
+    def sequence(
+        self, space: Space, features: FeatureMap | None = None, mixture: Mixture | Forecaster | None = None
+    ) -> MartingaleMixture:
+        """The confidence sequence of rewards, before any data."""
+        ends = self.reward_range
+        sequence = MartingaleMixture(
+            default_features(space) if features is None else features,
+            sigma=self.noise,
+            norm_bound=self.norm,
+            delta=self.delta,
+            mixture=Scaled(PRIOR_SCALE) if mixture is None else mixture,
+            reward_range=None if ends is None else (ends[0] - self.offset, ends[1] - self.offset),
+            misspecification=self.misspecification,
+            on_empty="inflate",
+        )
+        inputs = sequence.features.dim_in
+        if inputs != space.dim:
+            raise InvalidInput(f"features must take {space.dim} inputs, those of the space; got {inputs}")
+        return sequence
+
+    def __str__(self) -> str:
+        known = [f"noise of sigma={self.noise:.4g}"]
+        if self.reward_range is not None:
+            known.append(f"expected values in [{self.reward_range[0]:g}, {self.reward_range[1]:g}]")
+        around = f" around {self.offset:g}" if self.offset else ""
+        known.append(f"a function of norm_bound={self.norm:g}{around}")
+        if self.misspecification:
+            known.append(f"misspecification={self.misspecification:g}")
+        return ", ".join(known)
+
+    def state_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_state_dict(cls, state: Mapping[str, Any]) -> Objective:
+        with reading("the objective"):
+            ends = state["reward_range"]
+            return cls(**{**state, "reward_range": None if ends is None else (float(ends[0]), float(ends[1]))})
+
+
+def default_features(space: Space) -> FeatureMap:
+    """The features of a function about which nothing else is known; always the same for a space."""
+    return WithConstant(RandomFourier(space.dim, FEATURES, LENGTHSCALE, rng=_FEATURE_SEED))
+
+
+def _range(given: tuple[float, float]) -> tuple[float, float]:
+    try:
+        low, high = (float(end) for end in given)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"reward_range must be (low, high), got {given!r}") from error
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise InvalidInput(f"reward_range must be (low, high) with low < high, got {given!r}")
+    return low, high
