@@ -40,6 +40,7 @@ docs: $(VENV)/stamp-docs
 bench: $(VENV)/stamp-bench
 	$(BIN)/python benchmarks/bounds.py
 	$(BIN)/python benchmarks/rounds.py
+	$(BIN)/python benchmarks/svm.py
 
 clean:
 	rm -rf $(VENV) out site .pytest_cache .mypy_cache .ruff_cache .hypothesis
