@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mixbandit._validation import Array, one_of
-from mixbandit.acquisition import Optimism, Pessimism, search_box
+from mixbandit.acquisition import Advantage, Optimism, Pessimism, search_box
 from mixbandit.actions import Arms, Box, Region
 from mixbandit.bounding import MOST_CORNERS, Reach, bound_over_box, can_bound, free_dimensions
 from mixbandit.confidence import ConfidenceSequence
@@ -199,12 +199,14 @@ def _branch(sequence: ConfidenceSequence, box: Box, own: Array | float, start: A
     axes = np.eye(sequence.features.dim)
     entries = np.maximum(*(sequence._maximum(sign * axes, None, with_theta=False).value for sign in (1.0, -1.0)))
     reach = Reach(norm, entries)
-
-    def difference(phi: Array) -> Array:
-        return sequence._maximum(phi - own, None, with_theta=False).value
-
     return bound_over_box(
-        difference, reach, sequence.features, box, start=start, tolerance=tolerance, max_evaluations=_MAX_EVALUATIONS
+        Advantage(sequence, own).values,
+        reach,
+        sequence.features,
+        box,
+        start=start,
+        tolerance=tolerance,
+        max_evaluations=_MAX_EVALUATIONS,
     ).upper
 
 
@@ -213,8 +215,8 @@ def largest_difference(sequence: ConfidenceSequence, phi: Array, own: Array) -> 
 
     The maximum of (φ' − φ)ᵀθ over one θ, which is never more than the difference of an upper and a lower bound.
     """
-    parts = (phi[i : i + _CHUNK] - own for i in range(0, len(phi), _CHUNK))
-    most = max(float(sequence._maximum(part, None, with_theta=False).value.max()) for part in parts)
+    score = Advantage(sequence, own)
+    most = max(float(score.values(phi[i : i + _CHUNK]).max()) for i in range(0, len(phi), _CHUNK))
     return most + 2.0 * _misspecification(sequence)
 
 

@@ -18,7 +18,7 @@ from mixbandit._validation import Array, as_generator
 from mixbandit.acquisition import Advantage, search_box
 from mixbandit.actions import Box, Levels, MixedBox
 from mixbandit.certificates import Certificate, certificate
-from mixbandit.confidence import Audit, ConfidenceSequence, MartingaleMixture
+from mixbandit.confidence import Audit, MartingaleMixture
 from mixbandit.errors import AssumptionsRefutedWarning, warn_user
 from mixbandit.features import FeatureMap
 from mixbandit.forecasters import Forecaster, Mixture
@@ -145,14 +145,13 @@ def study_certificate(
     rng: np.random.Generator,
     *,
     warm: Array | None = None,
-    with_possible: bool = True,
 ) -> StudyCertificate:
     """The certificate of a sequence that has seen rewards of the objective, in terms of values and parameters."""
     with quiet(True):  # the user is told once, in the user's units
         found = certificate(sequence, space.region, rng, warm=warm)
         audit = dataclasses.replace(sequence.audit(), reward_range=objective.reward_range)
         trusted = found.trusted and not audit.noise_refuted
-        possible = still_possible(sequence, space, found.action, rng) if trusted and with_possible else ()
+        possible = still_possible(sequence, space, found.action, rng) if trusted else ()
     if not trusted:
         warn_user(f"at level {objective.delta:g} the data refute {objective}", AssumptionsRefutedWarning)
     shift = objective.sign * objective.offset
@@ -175,7 +174,7 @@ def study_certificate(
 
 
 def still_possible(
-    sequence: ConfidenceSequence, space: Space, recommended: Array, rng: np.random.Generator
+    sequence: MartingaleMixture, space: Space, recommended: Array, rng: np.random.Generator
 ) -> tuple[Possible, ...]:
     """Per parameter, the slices that contain a configuration that may be at least as good as the recommended one.
 
@@ -184,7 +183,7 @@ def still_possible(
     """
     region = space.region
     score = Advantage(sequence, sequence.features(recommended)[0])
-    slack = 2.0 * float(getattr(sequence, "misspecification", 0.0)) + _ROUNDING
+    slack = 2.0 * sequence.misspecification + _ROUNDING
 
     def reaches(part: Box) -> bool:
         return search_box(score, sequence.features, part, rng, effort=0.5).value >= -slack

@@ -6,13 +6,11 @@ Values are turned into rewards around 0, to be maximised: reward = ±(value − 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, overload
+from dataclasses import dataclass
 
 from mixbandit._validation import Array, one_of, positive, positive_int
 from mixbandit.confidence import MartingaleMixture
-from mixbandit.errors import AssumptionsMissing, InvalidInput, reading
+from mixbandit.errors import AssumptionsMissing, InvalidInput
 from mixbandit.features import FeatureMap, RandomFourier, WithConstant
 from mixbandit.forecasters import Forecaster, Mixture, Scaled
 from mixbandit.space import Space
@@ -79,20 +77,9 @@ class Objective:
     def sign(self) -> float:
         return 1.0 if self.direction == "maximize" else -1.0
 
-    @overload
-    def reward(self, value: float) -> float: ...
-    @overload
-    def reward(self, value: Array) -> Array: ...
-    def reward(self, value: Any) -> Any:
+    def reward(self, value: Array) -> Array:
+        """Values as rewards."""
         return self.sign * (value - self.offset)
-
-    def value(self, reward: float) -> float:
-        return self.offset + self.sign * reward
-
-    def interval(self, lower: float, upper: float) -> tuple[float, float]:
-        """Bounds on a reward as bounds on the value."""
-        low, high = sorted((self.value(lower), self.value(upper)))
-        return low, high
 
     def sequence(
         self, space: Space, features: FeatureMap | None = None, mixture: Mixture | Forecaster | None = None
@@ -123,15 +110,6 @@ class Objective:
         if self.misspecification:
             known.append(f"misspecification={self.misspecification:g}")
         return ", ".join(known)
-
-    def state_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_state_dict(cls, state: Mapping[str, Any]) -> Objective:
-        with reading("the objective"):
-            ends = state["reward_range"]
-            return cls(**{**state, "reward_range": None if ends is None else (float(ends[0]), float(ends[1]))})
 
 
 def default_features(space: Space) -> FeatureMap:

@@ -84,9 +84,9 @@ class Pessimism(Score):
 
 
 class Advantage(Score):
-    """How much more than features `own` (d,) an action can be worth, for one parameter of the set at a time."""
+    """How much more than features `own` (d,), or than 0, an action can be worth, for one parameter at a time."""
 
-    def __init__(self, sequence: ConfidenceSequence, own: Array) -> None:
+    def __init__(self, sequence: ConfidenceSequence, own: Array | float) -> None:
         self._sequence, self._own = sequence, own
 
     def values(self, phi: Array) -> Array:
