@@ -1,0 +1,147 @@
+"""One tuner on one task: what it chose, what it was told, what it recommends."""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mixbandit import Categorical, Float, Int, Space
+
+from . import tasks
+
+PEERS = ("random", "TPE", "CMA-ES", "GP")
+# Trials at the end over which the time of a late trial is taken.
+LATE = 10
+
+
+@dataclass(frozen=True)
+class TuningSettings:
+    """A tuner on a task. `options` are those of mixbandit's tuner, as JSON; peers are played as they come."""
+
+    task: str
+    tuner: str
+    options: str = "{}"
+    trials: int = 200
+
+    @property
+    def label(self) -> str:
+        return f"{self.task}, {self.tuner}{'' if self.options == '{}' else f' {self.options}'}"
+
+
+# What a run leaves: means over its trials, what it recommends, milliseconds of processor time per trial, and its story.
+COLUMNS = (
+    "mean", "mean_test", "recommended", "recommended_test", "ms", "late_ms", "lower", "upper", "gap", "by_mean",
+    "refuted", "recommendation", "expected", "values", "parameters",
+)  # fmt: skip
+
+Ask = Callable[[], tuple[Any, dict[str, Any]]]
+Tell = Callable[[Any, float], None]
+
+
+def simulate(settings: TuningSettings, repetition: int) -> tuple[Any, ...]:
+    """Play one repetition; task and noise do not depend on the tuner."""
+    task = tasks.make(settings.task, repetition)
+    player = (_Peer if settings.tuner in PEERS else _Ours)(settings, task.space, repetition)
+    story: list[tuple[dict[str, Any], float, float, float]] = []
+    spent = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for noise in np.random.SeedSequence(repetition, spawn_key=(1,)).spawn(settings.trials):
+            started = time.process_time()
+            trial, parameters = player.ask()
+            asked = time.process_time() - started
+            expected, test = task.worth(parameters)
+            value = task.value(expected, np.random.default_rng(noise))
+            started = time.process_time()
+            player.tell(trial, value)
+            spent.append(1e3 * (asked + time.process_time() - started))
+            story.append((parameters, expected, test, value))
+        found = player.recommend()
+    worth, worth_on_test = task.worth(found["recommendation"])
+    by_mean = task.worth(found["by_mean"])[0] if found.get("by_mean") else ""
+    _, expected_values, tests, values = zip(*story, strict=True)
+    return (
+        f"{np.mean(expected_values):.6f}", f"{np.mean(tests):.6f}", f"{worth:.6f}", f"{worth_on_test:.6f}",
+        f"{np.mean(spent):.4g}", f"{np.mean(spent[-LATE:]):.4g}",
+        *(found.get(name, "") for name in ("lower", "upper", "gap")), by_mean, found.get("refuted", ""),
+        json.dumps(found["recommendation"]), " ".join(f"{v:.4f}" for v in expected_values),
+        " ".join(f"{v:g}" for v in values), json.dumps([s[0] for s in story]),
+    )  # fmt: skip
+
+
+class _Peer:
+    """A sampler of Optuna with its own defaults; it recommends the trial with the best value, as Optuna does."""
+
+    def __init__(self, settings: TuningSettings, space: Space, seed: int) -> None:
+        import optuna
+
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        samplers: Mapping[str, Callable[[], Any]] = {
+            "random": lambda: optuna.samplers.RandomSampler(seed=seed),
+            "TPE": lambda: optuna.samplers.TPESampler(seed=seed),
+            "CMA-ES": lambda: optuna.samplers.CmaEsSampler(seed=seed, warn_independent_sampling=False),
+            "GP": lambda: optuna.samplers.GPSampler(seed=seed, deterministic_objective=False),
+        }
+        self._space = space
+        self._study = optuna.create_study(direction="maximize", sampler=samplers[settings.tuner]())
+
+    def ask(self) -> tuple[Any, dict[str, Any]]:
+        trial = self._study.ask()
+        return trial, suggest_all(trial, self._space)
+
+    def tell(self, trial: Any, value: float) -> None:
+        self._study.tell(trial, value)
+
+    def recommend(self) -> dict[str, Any]:
+        return {"recommendation": dict(self._study.best_trial.params)}
+
+
+def suggest_all(trial: Any, space: Space) -> dict[str, Any]:
+    """The parameters of a space from an Optuna trial, conditional ones only where they matter."""
+    parameters: dict[str, Any] = {}
+    for name in sorted(space, key=lambda n: n in space.conditions):
+        kind = space[name]
+        if not space.is_active(name, parameters):
+            continue
+        if isinstance(kind, Categorical):
+            parameters[name] = trial.suggest_categorical(name, kind.choices)
+        elif isinstance(kind, Int):
+            parameters[name] = trial.suggest_int(name, kind.low, kind.high, log=kind.log, step=kind.step)
+        elif isinstance(kind, Float):
+            parameters[name] = trial.suggest_float(name, kind.low, kind.high, log=kind.log, step=kind.step)
+    return parameters
+
+
+class _Ours:
+    """mixbandit's tuner, told what anybody who measures accuracies knows: their range, and how many they average."""
+
+    def __init__(self, settings: TuningSettings, space: Space, seed: int) -> None:
+        from mixbandit import Tuner
+
+        options = json.loads(settings.options)
+        self._tuner = Tuner(space, reward_range=(0.0, 1.0), samples=tasks.SAMPLES, rng=seed, **options)
+
+    def ask(self) -> tuple[Any, dict[str, Any]]:
+        trial = self._tuner.ask()
+        return trial, trial.parameters
+
+    def tell(self, trial: Any, value: float) -> None:
+        self._tuner.tell(trial, value)
+
+    def recommend(self) -> dict[str, Any]:
+        found, by_mean = self._tuner.recommend("lower"), self._tuner.recommend("mean")
+        certificate = self._tuner.certificate()
+        return {
+            "recommendation": found.parameters,
+            "by_mean": by_mean.parameters,
+            "lower": found.interval[0],
+            "upper": found.interval[1],
+            "gap": certificate.gap,
+            "refuted": int(not certificate.trusted),
+        }
