@@ -7,7 +7,7 @@ import pytest
 
 import mixbandit as mb
 from mixbandit.acquisition import Linear, Optimism, search_box
-from mixbandit.actions import Levels, MixedBox, region_from_state_dict
+from mixbandit.actions import Levels, MixedBox, Pin, region_from_state_dict
 from mixbandit.environments import largest_expected
 
 CATEGORY = Levels((1, 2, 3), np.eye(3), ordered=False)
@@ -49,6 +49,17 @@ def test_snapping_takes_the_nearest_allowed_value():
     row = np.array([[0.123, 0.2, 0.9, 0.8, 0.51, 0.64]])
     np.testing.assert_allclose(mixed().snapped(row), [[0.123, 0, 1, 0, 6 / 11, 0.3]])
     np.testing.assert_allclose(mixed().snapped(row + np.array([0, 0, 0, 0.2, 0, 0.02]))[0, [3, 5]], [1, 1])
+
+
+def test_a_neighbour_that_makes_a_part_matter_gives_it_an_allowed_value():
+    # Coordinate 2 matters where coordinate 1 is 1; elsewhere it stands at 0.5, which is none of its values.
+    parts = [Levels((0, 1), np.eye(2), ordered=False), Levels((2,), np.array([[0.0], [1.0]]), ordered=True)]
+    box = MixedBox(np.zeros(3), np.ones(3), parts, [Pin((2,), (1,), np.array([0.5]))])
+    for row in (np.array([1.0, 0.0, 0.5]), np.array([0.0, 1.0, 1.0])):
+        found = box.neighbours(row)
+        assert len(found)
+        np.testing.assert_array_equal(found, box.snapped(found))
+        assert (found[found[:, 1] == 1.0, 2] != 0.5).all()
 
 
 def test_neighbours_differ_in_one_part():

@@ -171,7 +171,8 @@ class MixedBox(Box):
                 if i != at and 0 <= i < len(part):
                     rows.append(row.copy())
                     rows[-1][columns] = part.values[i]
-        found = self.pinned(np.array(rows).reshape(len(rows), self.dim))
+        # What begins to matter needs a value that is allowed, what no longer does its fixed one.
+        found = self.snapped(np.array(rows).reshape(len(rows), self.dim))
         return np.asarray(found[(found != row).any(axis=1)])
 
     def given(self, context: Array) -> MixedBox:
