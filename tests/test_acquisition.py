@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import mixbandit as mb
-from mixbandit.acquisition import Linear, Optimism, Pessimism, Score, best_arm, search_box
+from mixbandit.acquisition import THOROUGH, Linear, Optimism, Pessimism, Score, best_arm, search_box
 from mixbandit.acquisition import arms as arms_search
 from mixbandit.policies.ids import InformationPerRegret
 
@@ -392,7 +392,7 @@ def test_among_many_hills_the_search_comes_near_what_eight_times_the_effort_find
         features = mb.RandomFourier(dim_in=4, dim=20, lengthscale=0.3, rng=seed)
         cs, rng = problem(seed, features=features, t=30)
         score, box = Optimism(cs, None), mb.Box(np.zeros(4), np.ones(4))
-        thorough = search_box(score, features, box, rng, effort=8.0).value
+        thorough = search_box(score, features, box, rng, effort=THOROUGH.times(8.0)).value
         shares.append(search_box(score, features, box, rng).value / thorough)
     # To climb from the best random point alone gives 96 %.
     assert np.mean(shares) > 0.98

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from mixbandit._statefile import digest
 from mixbandit._validation import Array, as_number, as_vector, finite, one_of, positive, positive_int
-from mixbandit.acquisition import Linear, search_box
+from mixbandit.acquisition import THOROUGH, Linear, search_box
 from mixbandit.actions import Arms, Region, as_region
 from mixbandit.bounding import MOST_CORNERS, Reach, bound_over_box, can_bound, free_dimensions
 from mixbandit.errors import InvalidInput
@@ -29,7 +29,7 @@ NOISES = ("gaussian", "rademacher", "uniform", "bernoulli")
 _LEAST_BERNOULLI_SIGMA = 1e-4
 _ROUNDING = 1e-9
 # The optimum over a box is looked for with this many times the usual effort, then proven to this share of its size.
-_EFFORT, _PROVEN_TO = 8.0, 1e-6
+_EFFORT, _PROVEN_TO = THOROUGH.times(8.0), 1e-6
 
 
 @dataclass(frozen=True)

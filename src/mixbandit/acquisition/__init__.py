@@ -5,17 +5,20 @@ come from the feature map.
 """
 
 from mixbandit.acquisition.arms import TIE_TOLERANCE, BestArm, best_arm
-from mixbandit.acquisition.box import BoxOptimum, search_box
+from mixbandit.acquisition.box import QUICK, THOROUGH, BoxOptimum, Effort, search_box
 from mixbandit.acquisition.fields import ArmsField, BoxField, Field, Found
 from mixbandit.acquisition.scores import Advantage, Linear, Optimism, Pessimism, Score
 
 __all__ = [
+    "QUICK",
+    "THOROUGH",
     "TIE_TOLERANCE",
     "Advantage",
     "ArmsField",
     "BestArm",
     "BoxField",
     "BoxOptimum",
+    "Effort",
     "Field",
     "Found",
     "Linear",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
 
@@ -9,20 +10,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixbandit._validation import Array
-from mixbandit.acquisition.climb import Climb
+from mixbandit.acquisition.climb import MOST_SHRINKS, MOST_STEPS, Climb
 from mixbandit.acquisition.scores import Score
 from mixbandit.actions import Box, MixedBox
 from mixbandit.features import FeatureMap
 
-# Points of a box to look at, and starts to climb from: a fixed number, and so many per free coordinate.
-_SCREENED_FIXED, _SCREENED, _STARTS_FIXED, _STARTS = 128, 32, 8, 6
 _KEPT_OPTIMA = 5
-# Combinations of discrete values up to so many are all tried, with so many points each; single values are exchanged
-# at most so often.
-_MOST_COMBINATIONS, _PER_COMBINATION, _MOST_EXCHANGES = 256, 2, 20
+# Combinations of discrete values up to so many are all tried, with so many points each.
+_MOST_COMBINATIONS, _PER_COMBINATION = 256, 2
 _LEAST_GAIN = 1e-9
 # Optima nearer than this, in units of the box, are one.
 _SAME_OPTIMUM = 1e-4
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How hard to search."""
+
+    # Points to look at, and starts to climb from: a fixed number, and so many per free coordinate.
+    screened: tuple[float, float] = (128, 32)
+    starts: tuple[float, float] = (8, 6)
+    steps: int = MOST_STEPS
+    shrinks: int = MOST_SHRINKS
+    every_combination: bool = True  # whether each combination of discrete values has a start of its own
+    exchanged: int = _KEPT_OPTIMA  # of so many optima, single discrete values are exchanged
+    exchanges: int = 20  # at most so often
+
+    def times(self, factor: float) -> Effort:
+        """As many times the points and starts."""
+        screened, starts = ((factor * fixed, factor * each) for fixed, each in (self.screened, self.starts))
+        return dataclasses.replace(self, screened=screened, starts=starts)
+
+    def points(self, free: int) -> int:
+        return math.ceil(self.screened[0] + self.screened[1] * free)
+
+    def climbers(self, free: int) -> int:
+        return math.ceil(self.starts[0] + self.starts[1] * free)
+
+
+THOROUGH = Effort()
+# For choosing under noise, where coming near an optimum is as good as being there.
+QUICK = Effort(starts=(4, 1), steps=8, shrinks=2, every_combination=False, exchanged=2, exchanges=1)
 
 
 @dataclass(frozen=True)
@@ -40,12 +68,11 @@ def search_box(
     rng: np.random.Generator,
     *,
     warm: Array | None = None,
-    effort: float = 1.0,
+    effort: Effort = THOROUGH,
 ) -> BoxOptimum:
     """A local maximum of the score over the box, usually the global one: nothing proves that it is.
 
     Random points are screened and the best of them climb together, with those of the last round (`warm`).
-    `effort` multiplies how many.
     """
     if isinstance(box, MixedBox):
         return _search_mixed(score, features, box, rng, warm, effort)
@@ -53,18 +80,17 @@ def search_box(
     if not len(free):
         value = score.values(features._evaluate(box.low[None]))
         return BoxOptimum(box.low.copy(), float(value[0]), box.low[None].copy(), 1)
-    points = rng.uniform(size=(math.ceil(effort * (_SCREENED_FIXED + _SCREENED * len(free))), box.dim))
+    points = rng.uniform(size=(effort.points(len(free)), box.dim))
     points[:, box.width == 0.0] = 0.0  # what is fixed must not make one optimum look like two
     if warm is not None and len(warm):
         points = np.vstack((box.unit(warm), points))
     phi = features._evaluate(box.at(points))
     screened = score.ceilings(phi)
     screened = score.values(phi) if screened is None else screened
-    starts = math.ceil(effort * (_STARTS_FIXED + _STARTS * len(free)))
-    chosen = np.argsort(-screened, kind="stable")[:starts]
+    chosen = np.argsort(-screened, kind="stable")[: effort.climbers(len(free))]
     if warm is not None:  # the old optima climb whatever screening says
         chosen = np.union1d(chosen, np.arange(len(warm)))
-    climb = Climb(score, features, box, points[chosen])
+    climb = Climb(score, features, box, points[chosen], steps=effort.steps, shrinks=effort.shrinks)
     climb.run()
     optima = _distinct(climb.y, climb.value)
     y = climb.y[optima]
@@ -77,7 +103,7 @@ def search_box(
 
 
 def _search_mixed(
-    score: Score, features: FeatureMap, box: MixedBox, rng: np.random.Generator, warm: Array | None, effort: float
+    score: Score, features: FeatureMap, box: MixedBox, rng: np.random.Generator, warm: Array | None, effort: Effort
 ) -> BoxOptimum:
     """Every combination of few values gets its starts, many values are climbed as a continuum and rounded; then
     single values are exchanged for as long as that helps.
@@ -87,7 +113,7 @@ def _search_mixed(
     moving[box.tried_columns] = False
     if combinations is not None and not moving.any():
         return _enumerated(score, features, combinations)
-    size = math.ceil(effort * (_SCREENED_FIXED + _SCREENED * int(moving.sum())))
+    size = effort.points(int(moving.sum()))
     rows = box.sample(size if combinations is None else max(size, _PER_COMBINATION * len(combinations)), rng)
     group = np.zeros(len(rows), dtype=np.int64)
     if combinations is not None:
@@ -97,17 +123,18 @@ def _search_mixed(
     rows, group = _with_warm(rows, group, None if warm is None else box.snapped(warm))
     screened = score.values(features._evaluate(rows))
     order = np.argsort(-screened, kind="stable")
-    first_of_group = order[np.unique(group[order], return_index=True)[1]]
-    starts = math.ceil(effort * (_STARTS_FIXED + _STARTS * int(moving.sum())))
-    chosen = np.unique(np.concatenate((order[:starts], first_of_group)))
-    y, evaluations = _climbed(score, features, box, box.unit(rows[chosen]), moving)
+    chosen = order[: effort.climbers(int(moving.sum()))]
+    if effort.every_combination:
+        first_of_group = order[np.unique(group[order], return_index=True)[1]]
+        chosen = np.unique(np.concatenate((chosen, first_of_group)))
+    y, evaluations = _climbed(score, features, box, box.unit(rows[chosen]), moving, effort)
     rows = box.snapped(box.at(y))
     value = score.values(features._evaluate(rows))
     evaluations += len(group) + len(rows)
     best = _distinct(box.unit(rows), value)
     rows, value = rows[best], value[best]
-    for _ in range(_MOST_EXCHANGES):
-        improved, counted = _exchange(score, features, box, rows, value)
+    for _ in range(effort.exchanges):
+        improved, counted = _exchange(score, features, box, rows[: effort.exchanged], value, effort)
         evaluations += counted
         if not improved:
             break
@@ -115,7 +142,9 @@ def _search_mixed(
     return BoxOptimum(rows[order[0]].copy(), float(value[order[0]]), rows[order], evaluations)
 
 
-def _exchange(score: Score, features: FeatureMap, box: MixedBox, rows: Array, value: Array) -> tuple[bool, int]:
+def _exchange(
+    score: Score, features: FeatureMap, box: MixedBox, rows: Array, value: Array, effort: Effort
+) -> tuple[bool, int]:
     """Change one discrete value of each row where that, and a climb after it, helps; whether it did, and its cost."""
     around = [box.neighbours(row) for row in rows]
     owner = np.repeat(np.arange(len(rows)), [len(part) for part in around])
@@ -127,7 +156,7 @@ def _exchange(score: Score, features: FeatureMap, box: MixedBox, rows: Array, va
     order = np.lexsort((-screened, owner))
     place = np.arange(len(order)) - np.searchsorted(owner[order], owner[order])
     chosen = order[place < 2]
-    y, evaluations = _climbed(score, features, box, box.unit(candidates[chosen]), box.continuous)
+    y, evaluations = _climbed(score, features, box, box.unit(candidates[chosen]), box.continuous, effort)
     climbed = box.at(y)
     climbed[:, ~box.continuous] = candidates[chosen][:, ~box.continuous]
     values = score.values(features._evaluate(climbed))
@@ -140,11 +169,12 @@ def _exchange(score: Score, features: FeatureMap, box: MixedBox, rows: Array, va
 
 
 def _climbed(
-    score: Score, features: FeatureMap, box: MixedBox, y: Array, moving: NDArray[np.bool_]
+    score: Score, features: FeatureMap, box: MixedBox, y: Array, moving: NDArray[np.bool_], effort: Effort
 ) -> tuple[Array, int]:
     if not moving.any():
         return y, 0
-    climb = Climb(score, _Pinned(features, box) if box.pins else features, box, y, moving)
+    within = _Pinned(features, box) if box.pins else features
+    climb = Climb(score, within, box, y, moving, steps=effort.steps, shrinks=effort.shrinks)
     climb.run()
     return climb.y, climb.evaluations
 

@@ -16,8 +16,8 @@ from mixbandit.acquisition.scores import Score
 from mixbandit.actions import Box
 from mixbandit.features import FeatureMap
 
-_MAX_CLIMB = 60
-_ARMIJO, _SHRINK, _MAX_SHRINKS = 1e-4, 0.25, 8
+MOST_STEPS, MOST_SHRINKS = 60, 8
+_ARMIJO, _SHRINK = 1e-4, 0.25
 _FIRST_STEP = 0.1
 _DAMPED = 0.2
 _KEEP_INVERTIBLE = 1e-10
@@ -31,8 +31,17 @@ class Climb:
     """Projected BFGS (Kelley 1999, section 5.5) on minus the score, for all starts at once as arrays."""
 
     def __init__(
-        self, score: Score, features: FeatureMap, box: Box, y: Array, moving: NDArray[np.bool_] | None = None
+        self,
+        score: Score,
+        features: FeatureMap,
+        box: Box,
+        y: Array,
+        moving: NDArray[np.bool_] | None = None,
+        *,
+        steps: int = MOST_STEPS,
+        shrinks: int = MOST_SHRINKS,
     ) -> None:
+        self._steps, self._shrinks = steps, shrinks
         self._score, self._features, self._box = score, features, box
         # Coordinates that do not move stay where a start has them.
         self._width = box.width if moving is None else np.where(moving, box.width, 0.0)
@@ -48,7 +57,7 @@ class Climb:
 
     def run(self) -> None:
         active = np.arange(len(self.y))
-        for round_ in range(_MAX_CLIMB):
+        for round_ in range(self._steps):
             active = active[self._going(active)]
             if not len(active):
                 return
@@ -92,7 +101,7 @@ class Climb:
 
         new_y, new_value, new_gradient = y.copy(), value.copy(), self._gradient[rows].copy()
         trying, step = np.arange(len(rows)), np.ones(len(rows))
-        for _ in range(_MAX_SHRINKS):
+        for _ in range(self._shrinks):
             proposal = _in_unit(y[trying] + step[trying, None] * direction[trying])
             found, slope = self._evaluate(proposal)
             promised = np.einsum("ni,ni->n", g[trying], proposal - y[trying])

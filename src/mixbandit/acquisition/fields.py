@@ -10,7 +10,7 @@ import numpy as np
 
 from mixbandit._validation import Array
 from mixbandit.acquisition.arms import best_arm
-from mixbandit.acquisition.box import search_box
+from mixbandit.acquisition.box import THOROUGH, Effort, search_box
 from mixbandit.acquisition.scores import Score
 from mixbandit.actions import Box
 from mixbandit.features import FeatureMap
@@ -65,12 +65,19 @@ class ArmsField(Field):
 class BoxField(Field):
     """A box, with the optima that searches found in it (`optima`) and where they may start (`warm`)."""
 
-    def __init__(self, box: Box, features: FeatureMap, rng: np.random.Generator, warm: Array | None) -> None:
-        self._box, self._features, self.rng, self._warm = box, features, rng, warm
+    def __init__(
+        self,
+        box: Box,
+        features: FeatureMap,
+        rng: np.random.Generator,
+        warm: Array | None,
+        effort: Effort = THOROUGH,
+    ) -> None:
+        self._box, self._features, self.rng, self._warm, self._effort = box, features, rng, warm, effort
         self.optima: list[Array] = []
 
     def maximise(self, score: Score) -> Found:
-        best = search_box(score, self._features, self._box, self.rng, warm=self._warm)
+        best = search_box(score, self._features, self._box, self.rng, warm=self._warm, effort=self._effort)
         self.optima.append(best.optima)
         return Found(best.action, best.value)
 

@@ -40,8 +40,14 @@ class Optimism(Score):
     def __init__(self, sequence: ConfidenceSequence, alpha: float | None, exploration: float = 1.0) -> None:
         self._sequence, self._alpha = sequence, alpha
         self._on_upper, self._on_lower = 0.5 * (1.0 + exploration), 0.5 * (1.0 - exploration)
+        # With a centre that is linear in φ, one bound says it all.
+        self._centre = None if exploration == 1.0 else sequence._centre(alpha)
+        self._exploration = exploration
 
     def values(self, phi: Array) -> Array:
+        if self._centre is not None:
+            upper = self._sequence._maximum(phi, self._alpha, with_theta=False).value
+            return np.asarray(self._exploration * upper + (1.0 - self._exploration) * (phi @ self._centre))
         value = self._on_upper * self._sequence._maximum(phi, self._alpha, with_theta=False).value
         if self._on_lower:
             value -= self._on_lower * self._sequence._maximum(-phi, self._alpha, with_theta=False).value
@@ -52,6 +58,9 @@ class Optimism(Score):
         assert upper.theta is not None
         if not self._on_lower:
             return upper.value, upper.theta
+        if self._centre is not None:
+            most, least = self._exploration, 1.0 - self._exploration
+            return most * upper.value + least * (phi @ self._centre), most * upper.theta + least * self._centre
         lower = self._sequence._maximum(-phi, self._alpha, with_theta=True)
         assert lower.theta is not None
         value = self._on_upper * upper.value - self._on_lower * lower.value

@@ -46,6 +46,13 @@ class Arms:
     def dim(self) -> int:
         return int(self.actions.shape[1])
 
+    def index_of(self, row: Array) -> int:
+        """Which arm this is; InvalidInput if it is none."""
+        found = np.flatnonzero((self.actions == row).all(axis=1))
+        if not len(found):
+            raise InvalidInput(f"action {row} is none of the {len(self)} arms")
+        return int(found[0])
+
     def given(self, context: Array) -> Arms:
         """The same arms as rows (context, action)."""
         new = Arms.__new__(Arms)

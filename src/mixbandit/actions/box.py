@@ -67,6 +67,11 @@ class Box:
         """At most so many boxes that cover all that may be chosen."""
         return [self]
 
+    def index_of(self, row: Array) -> None:
+        """A box numbers nothing; InvalidInput if the row is outside."""
+        if (row < self.low).any() or (row > self.high).any():
+            raise InvalidInput(f"action {row} lies outside the box from {self.low} to {self.high}")
+
     def given(self, context: Array) -> Box:
         """The box of rows (context, action), in which the context is fixed."""
         return Box(np.concatenate((context, self.low)), np.concatenate((context, self.high)))

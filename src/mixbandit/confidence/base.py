@@ -314,6 +314,10 @@ class ConfidenceSequence(abc.ABC):
             self._ridge_cache = self._statistics.ridge(alpha)
         return self._ridge_cache
 
+    def _centre(self, alpha: float | None) -> Array | None:
+        """θ̂ (d,) where bounds at this multiplier are φᵀθ̂ ± something, and θ̂ is at hand; else None."""
+        return None
+
     def _check_mergeable(self, other: Self) -> None:
         if type(other) is not type(self):
             raise NotMergeable(f"a {type(self).__name__} cannot take in a {type(other).__name__}")

@@ -160,6 +160,10 @@ class MartingaleMixture(BallSequence):
         ridge = self._ridge(self.alpha0)
         return ridge if ridge.is_accurate else None
 
+    def _centre(self, alpha: float | None) -> Array | None:
+        ridge = self._own_ridge() if alpha == self.alpha0 else None
+        return None if ridge is None or self.is_empty else ridge.theta
+
     def _maximum(self, phi: Array, alpha: float | None, *, with_theta: bool) -> Maximum:
         if alpha is not None and alpha == self.alpha0:
             ridge = self._own_ridge()

@@ -17,8 +17,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixbandit._statefile import write_state
-from mixbandit._validation import LARGEST_DATUM, Array, as_generator, check_finite, positive_int, stored_generator
-from mixbandit.acquisition import ArmsField, BoxField, Field, Found, Optimism
+from mixbandit._validation import (
+    LARGEST_DATUM,
+    Array,
+    as_generator,
+    as_vector,
+    check_finite,
+    positive_int,
+    stored_generator,
+)
+from mixbandit.acquisition import QUICK, THOROUGH, ArmsField, BoxField, Effort, Field, Found, Optimism
 from mixbandit.actions import Arms, Box, Region, as_region, offered, region_from_state_dict
 from mixbandit.certificates import Certificate, certificate
 from mixbandit.confidence import Audit, ConfidenceSequence, sequence_from_state_dict
@@ -27,6 +35,7 @@ from mixbandit.errors import DamagedState, InvalidInput, reading
 from mixbandit.features import FeatureMap
 from mixbandit.policies.acting import anticipating, nudged, quiet
 from mixbandit.policies.choice import Choice, Ledger, Open
+from mixbandit.policies.entry import Place, opened
 from mixbandit.policies.history import History, RegretAccount
 from mixbandit.regret import RegretBound
 
@@ -54,6 +63,7 @@ class Policy(abc.ABC):
         strict: bool = False,
         keep_history: bool = False,
         track_regret: bool = True,
+        quick: bool = False,
     ) -> None:
         if not isinstance(sequence, ConfidenceSequence):
             raise InvalidInput(f"sequence must be a confidence sequence, as MartingaleMixture; got {sequence!r}")
@@ -64,6 +74,7 @@ class Policy(abc.ABC):
                 f"actions have dimension {self.actions.dim}, more than the features take ({sequence.features.dim_in})"
             )
         self.strict, self.keep_history, self.track_regret = bool(strict), bool(keep_history), bool(track_regret)
+        self.quick = bool(quick)
         self._rng = as_generator(rng)
         self._ledger = Ledger()
         self._history = History()
@@ -144,23 +155,40 @@ class Policy(abc.ABC):
         saved = self._rng.bit_generator.state
         try:
             with quiet(refuted):
-                field = self._field(region, self._rng)
+                field = self._field(region, self._rng, QUICK if self.quick else THOROUGH)
                 entries = self._choose(region, field, vector, count, distinct)
         except BaseException:  # an interrupt, too, leaves everything as it was
             self._rng.bit_generator.state = saved
             raise
-        self._commit(entries, region, field)
+        self._commit(entries, region)
+        if isinstance(field, BoxField) and field.optima:
+            self._warm = np.vstack(field.optima)
         choices = [entry.choice for entry in entries]
         return choices[0] if n is None else choices
+
+    def adopt(self, action: ArrayLike, *, context: ArrayLike | None = None) -> Choice:
+        """Count an action that somebody else chose as a choice of this policy, whose reward will be told.
+
+        That is for what is under way elsewhere, and for what a user wants to see tried. It counts in regret bounds.
+        """
+        region, vector = self._offered(None, context, "arms")
+        context_ = np.empty(0) if vector is None else vector
+        row = np.concatenate((context_, as_vector(action, region.dim - len(context_), "action")))
+        index = region.index_of(row)
+        with quiet(self._check_assumptions()):
+            optimum = self._largest_upper(region) if self.track_regret else None
+            entry = self._entry(Place(self.rounds, row, index, region, vector), optimum)
+        self._commit([entry], region)
+        return entry.choice
 
     @abc.abstractmethod
     def _select(self, acting: ConfidenceSequence, field: Field, round_: int) -> Selection:
         """What to play in `round_` ≥ 1, according to a sequence that has anticipated pending rewards."""
 
-    def _field(self, region: Region, rng: np.random.Generator) -> ArmsField | BoxField:
+    def _field(self, region: Region, rng: np.random.Generator, effort: Effort = THOROUGH) -> ArmsField | BoxField:
         if isinstance(region, Arms):
             return ArmsField(region.actions, self.sequence._features(region.actions), rng)
-        return BoxField(region, self.sequence.features, rng, self._warm)
+        return BoxField(region, self.sequence.features, rng, self._warm, effort)
 
     def _choose(
         self, region: Region, field: ArmsField | BoxField, context: Array | None, count: int, distinct: bool
@@ -181,42 +209,14 @@ class Policy(abc.ABC):
                 row = nudged(row, region, taken, self._rng)
             elif distinct and isinstance(field, ArmsField) and index is not None:
                 field.without(index)
-            entries.append(self._entry(self.rounds + k, row, index, region, context, optimum))
+            entries.append(self._entry(Place(self.rounds + k, row, index, region, context), optimum))
             taken.append(row)
             if k + 1 < count:
                 acting = anticipating([row], acting)
         return entries
 
-    def _entry(
-        self, number: int, row: Array, index: int | None, region: Region, context: Array | None, optimum: float | None
-    ) -> Open:
-        phi = self.sequence._features(row[None])
-        check_finite(phi, "features", LARGEST_DATUM)  # more could be chosen, but not be learnt from
-        lower, upper = self.sequence._both_bounds(phi, self._reporting_alpha)
-        low, high = float(lower.bounds[0]), float(upper.bounds[0])
-        width = analytic = None
-        if optimum is not None:
-            optimum = max(float(self.sequence._reported(np.array([optimum]), 1.0).bounds[0]), high)
-            width = optimum - low
-            alpha = self.sequence.alpha0
-            if alpha == self._reporting_alpha:
-                analytic = width
-            else:
-                closed_low, closed_high = (part.bounds[0] for part in self.sequence._both_bounds(phi, alpha))
-                analytic = float(max(closed_high, optimum) - closed_low)
-        split = 0 if context is None else len(context)
-        label = region.labels[index] if isinstance(region, Arms) and region.labels and index is not None else None
-        choice = Choice(
-            id=number,
-            action=row[split:].copy(),
-            label=label,
-            lower=low,
-            upper=high,
-            index=index,
-            context=context,
-            trusted=lower.trusted and upper.trusted and not self._refuted,
-        )
-        return Open(choice, row.copy(), width, analytic)
+    def _entry(self, place: Place, optimum: float | None) -> Open:
+        return opened(self.sequence, place, self._reporting_alpha, optimum, refuted=self._refuted)
 
     def _before_asking(self) -> tuple[Any, ...]:
         """What `ask` changes, for `_take_back`."""
@@ -234,14 +234,12 @@ class Policy(abc.ABC):
         """The multiplier of the bounds in choices; None for the exact ones."""
         return None
 
-    def _commit(self, entries: list[Open], region: Region, field: ArmsField | BoxField) -> None:
+    def _commit(self, entries: list[Open], region: Region) -> None:
         for entry in entries:
             self._refuted |= not entry.choice.trusted
             if self.keep_history:
                 self._history.add(entry.choice.id, entry.row, None if region is self.actions else region)
-        if isinstance(field, BoxField):
-            self._account.searched = True
-            self._warm = np.vstack(field.optima) if field.optima else self._warm
+        self._account.searched |= isinstance(region, Box)
         self._ledger.add(entries)
 
     def _largest_upper(self, region: Region) -> float:
@@ -391,6 +389,7 @@ class Policy(abc.ABC):
             "strict": self.strict,
             "keep_history": self.keep_history,
             "track_regret": self.track_regret,
+            "quick": self.quick,
             "rng": self._rng.bit_generator.state,
             "ledger": self._ledger.state_dict(),
             "history": self._history.state_dict(),
@@ -427,6 +426,7 @@ class Policy(abc.ABC):
                 strict=state["strict"],
                 keep_history=state["keep_history"],
                 track_regret=state["track_regret"],
+                quick=state.get("quick", False),  # older files have none
             )
             new._recall(state)
         return new

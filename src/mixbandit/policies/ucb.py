@@ -26,7 +26,8 @@ class UCB(Policy):
 
     The sequence is used as it is, not copied. `strict`: rewards count in order of play. `keep_history` remembers
     what was chosen among what, for the regret bound in hindsight. `track_regret=False` spares the extra search that
-    data-dependent regret bounds may need on a box.
+    data-dependent regret bounds may need on a box. `quick` searches a box with less effort for what to play; what is
+    reported is searched for as ever.
     """
 
     def __init__(
@@ -40,10 +41,10 @@ class UCB(Policy):
         strict: bool = False,
         keep_history: bool = False,
         track_regret: bool = True,
+        quick: bool = False,
     ) -> None:
-        super().__init__(
-            sequence, actions, rng=rng, strict=strict, keep_history=keep_history, track_regret=track_regret
-        )
+        known: dict[str, Any] = {"rng": rng, "strict": strict, "keep_history": keep_history, "quick": quick}
+        super().__init__(sequence, actions, track_regret=track_regret, **known)
         self.alpha = None if alpha is None else multiplier(alpha, "alpha")
         sequence._checked_alpha(self.alpha)
         self.exploration = nonnegative(exploration, "exploration")
