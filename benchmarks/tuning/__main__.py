@@ -34,9 +34,7 @@ def main() -> None:
             def show(done: int, label: str = settings.label) -> None:
                 print(f"\r{label}: {done} of {given.seeds}", end="", file=sys.stderr, flush=True)
 
-            gather(
-                "tuning", simulate, settings, COLUMNS, given.seeds, folder=given.out, workers=workers, progress=show
-            )
+            gather("tuning", simulate, settings, COLUMNS, given.seeds, folder=given.out, workers=workers, progress=show)
             print(file=sys.stderr)
 
 

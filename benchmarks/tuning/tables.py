@@ -98,9 +98,7 @@ _KINDS: dict[str, tuple[Space, dict[str, Sequence[Any]], Callable[[dict[str, Any
         _boosting,
     ),
 }
-TABLES = {
-    f"{kind}-{dataset}": Table(dataset, *parts) for dataset in DATASETS for kind, parts in _KINDS.items()
-}
+TABLES = {f"{kind}-{dataset}": Table(dataset, *parts) for dataset in DATASETS for kind, parts in _KINDS.items()}
 
 
 def load_table(name: str) -> dict[tuple[Any, ...], float]:

@@ -69,6 +69,7 @@ from mixbandit.regret import RegretBound
 from mixbandit.runner import run, stop_when
 from mixbandit.space import Categorical, Float, Int, Space
 from mixbandit.state import load, save
+from mixbandit.tuner import Recommendation, Trial, Tuner
 
 __version__ = "0.1.0"
 
@@ -126,6 +127,7 @@ __all__ = [
     "Policy",
     "RandomFourier",
     "RandomLayer",
+    "Recommendation",
     "Records",
     "RegretBound",
     "RunningIntersection",
@@ -135,6 +137,8 @@ __all__ = [
     "StudyCertificate",
     "Support",
     "ThompsonSampling",
+    "Trial",
+    "Tuner",
     "Uniform",
     "UniformSampling",
     "WithConstant",

@@ -140,6 +140,13 @@ def positive_int(value: int, name: str) -> int:
     return int(value)
 
 
+def nonnegative_int(value: int, name: str) -> int:
+    """Check a count that may be 0."""
+    if value == 0 and isinstance(value, int | np.integer) and not isinstance(value, bool):
+        return 0
+    return positive_int(value, name)
+
+
 def one_of(value: str, choices: tuple[str, ...], name: str) -> str:
     """`value` if it is among `choices`."""
     if value not in choices:

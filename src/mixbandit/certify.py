@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mixbandit._validation import Array, as_generator
-from mixbandit.acquisition import Advantage, search_box
+from mixbandit.acquisition import THOROUGH, Advantage, search_box
 from mixbandit.actions import Box, Levels, MixedBox
 from mixbandit.certificates import Certificate, certificate
 from mixbandit.confidence import Audit, MartingaleMixture
@@ -29,6 +29,7 @@ from mixbandit.space import Categorical, Space
 
 # A parameter is looked at in so many slices.
 _SLICES = 16
+_EFFORT = THOROUGH.times(0.5)
 _ROUNDING = 1e-9
 
 
@@ -125,9 +126,10 @@ def certify(
     `samples` a value is the mean (then σ is Hoeffding's, (high − low)/2√samples); or `sigma`, the noise level, and then
     a `norm_bound` as well. Without either there is nothing to guarantee, and AssumptionsMissing says what to state.
 
-    The function is modelled by 100 random Fourier features of length-scale 1 on the unit box, plus a constant, unless
-    `features` (of `space.dim` inputs) are given; `norm_bound` is the width of the range unless given; `mixture`
-    decides how tight bounds are. `misspecification` allows for deviations from that model of up to so much.
+    The function is modelled by 100 random Fourier features of length-scale 0.2√(number of parameters) on the unit box,
+    plus a constant, unless `features` (of `space.dim` inputs) are given; `norm_bound` is twice the width of the range
+    unless given; `mixture` decides how tight bounds are. `misspecification` allows for deviations from that model of
+    up to so much.
     """
     run = read_history(history, space=space, direction=direction, value=value)
     objective = Objective(reward_range, samples, sigma, norm_bound, delta, misspecification, run.direction)
@@ -145,13 +147,14 @@ def study_certificate(
     rng: np.random.Generator,
     *,
     warm: Array | None = None,
+    with_possible: bool = True,
 ) -> StudyCertificate:
     """The certificate of a sequence that has seen rewards of the objective, in terms of values and parameters."""
     with quiet(True):  # the user is told once, in the user's units
         found = certificate(sequence, space.region, rng, warm=warm)
         audit = dataclasses.replace(sequence.audit(), reward_range=objective.reward_range)
         trusted = found.trusted and not audit.noise_refuted
-        possible = still_possible(sequence, space, found.action, rng) if trusted else ()
+        possible = still_possible(sequence, space, found.action, rng) if trusted and with_possible else ()
     if not trusted:
         warn_user(f"at level {objective.delta:g} the data refute {objective}", AssumptionsRefutedWarning)
     shift = objective.sign * objective.offset
@@ -186,7 +189,7 @@ def still_possible(
     slack = 2.0 * sequence.misspecification + _ROUNDING
 
     def reaches(part: Box) -> bool:
-        return search_box(score, sequence.features, part, rng, effort=0.5).value >= -slack
+        return search_box(score, sequence.features, part, rng, effort=_EFFORT).value >= -slack
 
     found = []
     for name, parameter in space.items():

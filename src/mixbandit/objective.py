@@ -6,19 +6,24 @@ Values are turned into rewards around 0, to be maximised: reward = ±(value − 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
-from mixbandit._validation import Array, one_of, positive, positive_int
+from mixbandit._validation import LARGEST_DATUM, Array, check_finite, one_of, positive, positive_int
 from mixbandit.confidence import MartingaleMixture
-from mixbandit.errors import AssumptionsMissing, InvalidInput
+from mixbandit.errors import AssumptionsMissing, InvalidInput, reading
 from mixbandit.features import FeatureMap, RandomFourier, WithConstant
 from mixbandit.forecasters import Forecaster, Mixture, Scaled
 from mixbandit.space import Space
 
 DIRECTIONS = ("maximize", "minimize")
-# The model of a function about which nothing else is known: smooth on the unit box, within its range.
-FEATURES, LENGTHSCALE, PRIOR_SCALE = 100, 1.0, 0.1
+# The model of a function about which nothing else is known, chosen by measurement (docs/tuning.md): so many random
+# Fourier features; a length-scale on the unit box, times the root of the number of parameters; how spread the mixture
+# is; how large the norm of a function can be, in widths of its range.
+FEATURES, LENGTHSCALE, PRIOR_SCALE, NORM = 100, 0.2, 0.1, 2.0
 _FEATURE_SEED = 0
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,7 @@ class Objective:
 
     @property
     def norm(self) -> float:
-        """The norm bound as it was stated, or the width of the range."""
+        """The norm bound as it was stated, or twice the width of the range."""
         if self.norm_bound is not None:
             return positive(self.norm_bound, "norm_bound")
         if self.reward_range is None:
@@ -66,7 +71,7 @@ class Objective:
                 "sigma bounds the noise, and nothing bounds the function: state reward_range=(low, high), between "
                 "which expected values lie, or norm_bound, the largest norm of its parameter vector"
             )
-        return self.reward_range[1] - self.reward_range[0]
+        return NORM * (self.reward_range[1] - self.reward_range[0])
 
     @property
     def offset(self) -> float:
@@ -78,8 +83,23 @@ class Objective:
         return 1.0 if self.direction == "maximize" else -1.0
 
     def reward(self, value: Array) -> Array:
-        """Values as rewards."""
+        """Values as rewards. A mean of results that lie in a range cannot lie outside: that is an error."""
+        check_finite(value, "value", LARGEST_DATUM)
+        if self.sigma is None and self.reward_range is not None:
+            low, high = self.reward_range
+            slack = _ROUNDING * (high - low)
+            wrong = value[(value < low - slack) | (value > high + slack)]
+            if len(wrong):
+                raise InvalidInput(
+                    f"value {wrong[0]:g} lies outside reward_range=({low:g}, {high:g}), which is to hold all results: "
+                    "state a range that does, or sigma instead of samples if values can be beyond it"
+                )
         return self.sign * (value - self.offset)
+
+    def interval(self, lower: float, upper: float) -> tuple[float, float]:
+        """Bounds on a reward as bounds on the value."""
+        low, high = sorted(self.offset + self.sign * bound for bound in (lower, upper))
+        return low, high
 
     def sequence(
         self, space: Space, features: FeatureMap | None = None, mixture: Mixture | Forecaster | None = None
@@ -111,10 +131,20 @@ class Objective:
             known.append(f"misspecification={self.misspecification:g}")
         return ", ".join(known)
 
+    def state_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_state_dict(cls, state: Mapping[str, Any]) -> Objective:
+        with reading("the objective"):
+            ends = state["reward_range"]
+            return cls(**{**state, "reward_range": None if ends is None else (float(ends[0]), float(ends[1]))})
+
 
 def default_features(space: Space) -> FeatureMap:
     """The features of a function about which nothing else is known; always the same for a space."""
-    return WithConstant(RandomFourier(space.dim, FEATURES, LENGTHSCALE, rng=_FEATURE_SEED))
+    lengthscale = LENGTHSCALE * math.sqrt(len(space))
+    return WithConstant(RandomFourier(space.dim, FEATURES, lengthscale, rng=_FEATURE_SEED))
 
 
 def _range(given: tuple[float, float]) -> tuple[float, float]:

@@ -355,6 +355,24 @@ class Space(Mapping[str, Parameter]):
         rows = self.region.sample(n, np.random.default_rng(rng))
         return [self.decode(row) for row in rows]
 
+    def spread(self, n: int, *, rng: int | np.random.Generator | None = None) -> list[dict[str, Any]]:
+        """Configurations that cover the space more evenly than independent ones, however many of them are used."""
+        # The additive recurrence of the generalised golden ratio, x^(k+1) = x + 1, from a random start.
+        k, ratio = len(self), 2.0
+        for _ in range(64):
+            ratio = (1.0 + ratio) ** (1.0 / (k + 1))
+        steps = (1.0 / ratio) ** np.arange(1, k + 1)
+        quantiles = (np.random.default_rng(rng).uniform(size=k) + np.arange(n)[:, None] * steps) % 1.0
+        return [self._at(row) for row in quantiles]
+
+    def _at(self, quantiles: Array) -> dict[str, Any]:
+        """A configuration by one number in [0, 1) per parameter."""
+        row = np.empty(self.dim)
+        for (name, columns), q in zip(self._columns.items(), quantiles, strict=True):
+            levels = self[name].levels
+            row[columns.start : columns.stop] = q if levels is None else levels[int(q * len(levels))]
+        return self.decode(row)
+
     def state_dict(self) -> dict[str, Any]:
         # A list, because the order matters and mappings in files need not keep it.
         conditions = [

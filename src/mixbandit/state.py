@@ -7,22 +7,23 @@ import os
 from mixbandit._statefile import read_state, write_state
 from mixbandit.confidence import SEQUENCES, ConfidenceSequence, sequence_from_state_dict
 from mixbandit.errors import DamagedState, InvalidInput
-from mixbandit.features import FeatureMap
+from mixbandit.features import FeatureMap, as_feature_map
 from mixbandit.policies import UCB, InformationDirected, Policy, ThompsonSampling, UniformSampling
+from mixbandit.tuner import Tuner
 
 POLICIES: dict[str, type[Policy]] = {
     kind.__name__: kind for kind in (UCB, InformationDirected, ThompsonSampling, UniformSampling)
 }
 
 
-def save(what: Policy | ConfidenceSequence, path: str | os.PathLike[str]) -> None:
-    """Write a policy or a sequence to one file. After a crash the file is the old one or the new one."""
-    if not isinstance(what, Policy | ConfidenceSequence):
-        raise InvalidInput(f"only policies and confidence sequences can be saved, got {what!r}")
+def save(what: Policy | Tuner | ConfidenceSequence, path: str | os.PathLike[str]) -> None:
+    """Write a policy, a tuner or a sequence to one file. After a crash the file is the old one or the new one."""
+    if not isinstance(what, Policy | Tuner | ConfidenceSequence):
+        raise InvalidInput(f"only policies, tuners and confidence sequences can be saved, got {what!r}")
     write_state(path, what.state_dict())
 
 
-def load(path: str | os.PathLike[str], features: FeatureMap | int | None = None) -> Policy | ConfidenceSequence:
+def load(path: str | os.PathLike[str], features: FeatureMap | int | None = None) -> Policy | Tuner | ConfidenceSequence:
     """Go on from a file, bit for bit. Feature functions of your own are code: give them again, they are verified."""
     state = read_state(path)
     kind = str(state.get("type"))
@@ -30,4 +31,6 @@ def load(path: str | os.PathLike[str], features: FeatureMap | int | None = None)
         return POLICIES[kind].from_state_dict(state, features)
     if kind in SEQUENCES:
         return sequence_from_state_dict(state, features)
+    if kind == Tuner.__name__:
+        return Tuner.from_state_dict(state, None if features is None else as_feature_map(features))
     raise DamagedState(f"{path} holds a {kind!r}, which this mixbandit does not know")

@@ -1,0 +1,231 @@
+"""Tuning under noise: ask for configurations, tell their values, and get an answer that carries a certificate."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self, overload
+
+import numpy as np
+
+from mixbandit._statefile import read_state, write_state
+from mixbandit._validation import as_generator, as_number, nonnegative_int, one_of, positive_int
+from mixbandit.acquisition import Optimism, search_box
+from mixbandit.certify import StudyCertificate, study_certificate
+from mixbandit.confidence import Audit, MartingaleMixture
+from mixbandit.errors import DamagedState, InvalidInput, reading
+from mixbandit.features import FeatureMap
+from mixbandit.forecasters import Forecaster, Mixture
+from mixbandit.histories import read_history
+from mixbandit.objective import Objective
+from mixbandit.policies import UCB, Choice
+from mixbandit.policies.acting import quiet
+from mixbandit.space import Space
+
+# Chosen by measurement (docs/tuning.md): acting on a twentieth of the half-width earns more than on all of it, once a
+# few trials are spread over the space. Bounds that are reported are never scaled.
+EXPLORATION, INITIAL = 0.05, 10
+# What only reads searches with a seed of its own: to look must not change what is asked next.
+_READING_SEED = 0
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A configuration to try, and the interval that its expected value was known to lie in when it was chosen."""
+
+    id: int
+    parameters: dict[str, Any]
+    interval: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """A configuration, and the interval that its expected value lies in with probability 1 − δ."""
+
+    parameters: dict[str, Any]
+    interval: tuple[float, float]
+    by: str
+
+
+class Tuner:
+    """Choose configurations of a space by noisy values, one at a time or in batches, and certify the answer.
+
+    State what you know about values, as for `certify`: `reward_range` and `samples`, or `sigma` and a `norm_bound`.
+    After `initial` trials that are spread over the space, the tuner plays optimism on closed-form bounds whose width is
+    scaled by `exploration`, or on `exact` ones, which takes longer; how it acts never changes what it guarantees.
+    Values may come late and in any order; trials that fail are given up with `fail`.
+    """
+
+    def __init__(
+        self,
+        space: Space | Mapping[str, Any],
+        *,
+        reward_range: tuple[float, float] | None = None,
+        samples: int | None = None,
+        sigma: float | None = None,
+        norm_bound: float | None = None,
+        delta: float = 0.05,
+        direction: str = "maximize",
+        features: FeatureMap | None = None,
+        mixture: Mixture | Forecaster | None = None,
+        misspecification: float = 0.0,
+        exploration: float = EXPLORATION,
+        initial: int = INITIAL,
+        exact: bool = False,
+        rng: int | np.random.Generator | None = None,
+    ) -> None:
+        self.space = space if isinstance(space, Space) else Space(space)
+        self.objective = Objective(reward_range, samples, sigma, norm_bound, delta, misspecification, direction)
+        sequence = self.objective.sequence(self.space, features, mixture)
+        self.initial = nonnegative_int(initial, "initial")
+        generator = as_generator(rng)
+        self._spread_seed = int(generator.integers(2**32))
+        self._policy = UCB(
+            sequence,
+            self.space.region,
+            None if exact else sequence.alpha0,
+            exploration,
+            rng=generator,
+            track_regret=False,
+            quick=True,
+        )
+
+    def __repr__(self) -> str:
+        return f"Tuner({list(self.space)}, {self.objective}, told={self.told}, pending={len(self.pending)})"
+
+    @property
+    def told(self) -> int:
+        """How many values it has learnt from."""
+        return self._sequence.t
+
+    @property
+    def pending(self) -> tuple[Trial, ...]:
+        """Trials that were asked for, and neither told nor failed."""
+        return tuple(map(self._trial, self._policy.pending))
+
+    @overload
+    def ask(self, n: None = None) -> Trial: ...
+    @overload
+    def ask(self, n: int) -> list[Trial]: ...
+    def ask(self, n: int | None = None) -> Trial | list[Trial]:
+        """What to try next; with `n`, a list of as many, in which no two are equal where a parameter is continuous."""
+        count = 1 if n is None else positive_int(n, "n")
+        spread = min(max(self.initial - self.told - len(self._policy.pending), 0), count)
+        first = self._policy.rounds
+        configurations = self.space.spread(first + spread, rng=self._spread_seed)[first:] if spread else []
+        before, choices = self._policy._before_asking(), []
+        try:
+            for row in self.space.encode_all(configurations):
+                choices += [self._policy.adopt(row)]
+            if spread < count:
+                choices += self._policy.ask(n=count - spread)
+        except BaseException:  # also an interrupt: what nobody was given is not pending
+            self._policy._take_back(before, choices)
+            raise
+        trials = [self._trial(choice) for choice in choices]
+        return trials[0] if n is None else trials
+
+    def adopt(self, parameters: Mapping[str, Any]) -> Trial:
+        """Count a configuration of somebody else's as a trial, to be told like any other: what is tried already."""
+        return self._trial(self._policy.adopt(self.space.encode(parameters)))
+
+    def tell(self, trial: Trial | int, value: float) -> Self:
+        """The value of a trial, by itself or its id."""
+        self._policy.tell(self._id(trial), float(self.objective.reward(np.array([as_number(value, "value")]))[0]))
+        return self
+
+    def fail(self, trial: Trial | int) -> Self:
+        """Give up a trial that brings no value. What made it fail must have nothing to do with its noise."""
+        self._policy.cancel(self._id(trial))
+        return self
+
+    def learn(self, history: Any, *, value: str | None = None) -> Self:
+        """Learn from a run that is there already: whatever `certify` reads, of this space and direction."""
+        run = read_history(history, space=self.space, value=value)
+        told = getattr(history, "directions", None)
+        if told is not None and run.direction != self.objective.direction:
+            raise InvalidInput(f"the study wants to {run.direction}, this tuner to {self.objective.direction}")
+        self._policy.learn(run.rows, self.objective.reward(run.values))
+        return self
+
+    def recommend(self, by: str = "lower") -> Recommendation:
+        """The configuration with the best guaranteed value (by "lower"), or with the best estimate (by "mean")."""
+        one_of(by, ("lower", "mean"), "by")
+        rng = np.random.default_rng(_READING_SEED)
+        with quiet(True):
+            if by == "lower":
+                row = self.space.encode(self._certified(rng, with_possible=False).action)
+            else:
+                score = Optimism(self._sequence, None, exploration=0.0)
+                row = search_box(score, self._sequence.features, self.space.region, rng, warm=self._policy._warm).action
+            ends = (float(bound[0]) for bound in (self._sequence.lower(row), self._sequence.upper(row)))
+        return Recommendation(self.space.decode(row), self.objective.interval(*ends), by)
+
+    def certificate(self) -> StudyCertificate:
+        """What is guaranteed of the recommended configuration, and which ones can still be better."""
+        return self._certified(np.random.default_rng(_READING_SEED), with_possible=True)
+
+    def audit(self) -> Audit:
+        """What the values say about what was stated."""
+        return self._sequence.audit()
+
+    @property
+    def _sequence(self) -> MartingaleMixture:
+        sequence = self._policy.sequence
+        assert isinstance(sequence, MartingaleMixture)
+        return sequence
+
+    def _certified(self, rng: np.random.Generator, *, with_possible: bool) -> StudyCertificate:
+        return study_certificate(
+            self._sequence, self.objective, self.space, rng, warm=self._policy._warm, with_possible=with_possible
+        )
+
+    def _id(self, trial: Trial | int) -> int:
+        if isinstance(trial, Trial):
+            known = next((choice for choice in self._policy.pending if choice.id == trial.id), None)
+            if known is not None and self.space.decode(known.action) != trial.parameters:
+                raise InvalidInput(f"trial {trial.id} was asked of another tuner: here it is {self._trial(known)}")
+            return trial.id
+        if isinstance(trial, int | np.integer) and not isinstance(trial, bool):
+            return int(trial)
+        raise InvalidInput(f"a trial is given by itself or its id, got {trial!r}")
+
+    def _trial(self, choice: Choice) -> Trial:
+        interval = self.objective.interval(choice.lower, choice.upper)
+        return Trial(choice.id, self.space.decode(choice.action), interval)
+
+    # ---- files
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything, as plain values and arrays."""
+        return {
+            "type": "Tuner",
+            "space": self.space.state_dict(),
+            "objective": self.objective.state_dict(),
+            "policy": self._policy.state_dict(),
+            "initial": self.initial,
+            "spread_seed": self._spread_seed,
+        }
+
+    @classmethod
+    def from_state_dict(cls, state: Mapping[str, Any], features: FeatureMap | None = None) -> Self:
+        """The tuner that `state_dict` described; `features` again if they are a user's function."""
+        if state.get("type") != "Tuner":
+            raise DamagedState(f"this is the state of a {state.get('type')!r}, not of a Tuner")
+        new = cls.__new__(cls)
+        with reading("the tuner"):
+            new.space = Space.from_state_dict(state["space"])
+            new.objective = Objective.from_state_dict(state["objective"])
+            new.initial, new._spread_seed = int(state["initial"]), int(state["spread_seed"])
+            new._policy = UCB.from_state_dict(state["policy"], features)
+        return new
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to one file, atomically; pending trials are part of it."""
+        write_state(path, self.state_dict())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], features: FeatureMap | None = None) -> Self:
+        """Go on from a file, bit for bit."""
+        return cls.from_state_dict(read_state(path), features)

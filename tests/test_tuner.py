@@ -1,0 +1,175 @@
+import numpy as np
+import optuna
+import pytest
+
+import mixbandit as mb
+from tests.test_certify import SPACE, noisy, worth
+
+STATED = {"reward_range": (0.0, 1.0), "samples": 100}
+
+
+def tuner(**options):
+    return mb.Tuner(SPACE, **{**STATED, "rng": 0, **options})
+
+
+def play(tuned, rounds, seed=0):
+    rng = np.random.default_rng(seed)
+    for _ in range(rounds):
+        trial = tuned.ask()
+        value = noisy(trial.parameters, rng)
+        tuned.tell(trial, value if tuned.objective.direction == "maximize" else 1.0 - value)
+    return tuned
+
+
+@pytest.fixture(scope="module")
+def played():
+    return play(tuner(), 80)
+
+
+def test_it_finds_a_good_configuration_and_says_so(played):
+    for by in ("lower", "mean"):
+        found = played.recommend(by)
+        assert found.parameters["kernel"] == "rbf"
+        assert worth(found.parameters) > 0.78
+        assert found.interval[0] <= worth(found.parameters) <= found.interval[1]
+        assert found.by == by
+    best = played.recommend("lower")
+    assert best.interval[0] >= played.recommend("mean").interval[0] - 1e-9
+    certificate = played.certificate()
+    assert certificate.action == best.parameters
+    assert certificate.interval == pytest.approx(best.interval)
+    assert certificate.t == played.told == 80
+    assert certificate.assumptions.startswith("noise of sigma=0.05, expected values in [0, 1]")
+    assert not played.audit().refuted
+
+
+def test_reading_changes_nothing():
+    one, two = play(tuner(), 5), play(tuner(), 5)
+    one.recommend("mean")
+    one.certificate()
+    assert one.ask().parameters == two.ask().parameters
+
+
+def test_the_certificate_is_that_of_the_same_run_certified_afterwards(played):
+    rng, again = np.random.default_rng(0), tuner()
+    history = []
+    for _ in range(80):
+        trial = again.ask()
+        value = noisy(trial.parameters, rng)
+        again.tell(trial, value)
+        history.append((trial.parameters, value))
+    later = mb.certify(history, space=SPACE, **STATED)
+    mine = again.certificate()
+    assert mine.lower == pytest.approx(later.lower, abs=1e-3)
+    assert mine.optimum_upper == pytest.approx(later.optimum_upper, abs=1e-2)
+
+
+def test_minimising_is_maximising_the_negative():
+    up, down = play(tuner(), 12), play(tuner(direction="minimize"), 12)
+    one, two = up.ask(), down.ask()
+    assert one.parameters["kernel"] == two.parameters["kernel"]
+    assert one.parameters["C"] == pytest.approx(two.parameters["C"])
+    assert two.interval == pytest.approx((1.0 - one.interval[1], 1.0 - one.interval[0]))
+    low, high = up.recommend().interval
+    assert down.recommend().interval == pytest.approx((1.0 - high, 1.0 - low), abs=1e-6)
+
+
+def test_batches_late_values_and_failures():
+    tuned = tuner()
+    trials = tuned.ask(6)
+    assert len({str(trial.parameters) for trial in trials}) == 6
+    assert [trial.id for trial in tuned.pending] == [trial.id for trial in trials]
+    tuned.tell(trials[4], 0.7).tell(trials[0].id, 0.6).fail(trials[2])
+    assert tuned.told == 2
+    assert [trial.id for trial in tuned.pending] == [trials[i].id for i in (1, 3, 5)]
+    for wrong in (trials[2], trials[0], 99):
+        with pytest.raises(mb.InvalidInput, match=r"\d"):
+            tuned.tell(wrong, 0.5)
+    with pytest.raises(mb.InvalidInput, match="value"):
+        tuned.tell(trials[1], float("nan"))
+    with pytest.raises(mb.InvalidInput, match="by itself or its id"):
+        tuned.tell("first", 0.5)
+    assert tuned.told == 2
+    tuned.tell(trials[1], 0.5)
+
+
+def test_a_warm_start_counts_like_values_of_its_own():
+    rng = np.random.default_rng(5)
+    history = [(p, noisy(p, rng)) for p in SPACE.sample(40, rng=6)]
+    warm = tuner().learn(history)
+    assert warm.told == 40
+    assert warm.certificate().lower == pytest.approx(mb.certify(history, space=SPACE, **STATED).lower, abs=1e-3)
+    study = optuna.create_study(direction="minimize")
+    study.add_trial(
+        optuna.create_trial(
+            params={"C": 1.0, "kernel": "rbf"},
+            distributions={
+                "C": optuna.distributions.FloatDistribution(1e-2, 1e2, log=True),
+                "kernel": optuna.distributions.CategoricalDistribution(["rbf", "poly"]),
+            },
+            value=0.4,
+        )
+    )
+    with pytest.raises(mb.InvalidInput, match="wants to minimize, this tuner to maximize"):
+        tuner().learn(study)
+    assert tuner(direction="minimize").learn(study).told == 1
+
+
+@pytest.mark.parametrize("how", ["Tuner.load", "mb.load"])
+def test_a_saved_tuner_goes_on_bit_for_bit(tmp_path, how):
+    tuned = play(tuner(), 10)
+    waiting = tuned.ask(2)
+    tuned.save(tmp_path / "t")
+    again = (mb.Tuner.load if how == "Tuner.load" else mb.load)(tmp_path / "t")
+    assert again.space == SPACE
+    assert again.objective == tuned.objective
+    for one in (tuned, again):
+        one.tell(waiting[1].id, 0.65)
+    first, second = tuned.ask(), again.ask()
+    assert (first.id, first.parameters, first.interval) == (second.id, second.parameters, second.interval)
+    mb.save(tuned, tmp_path / "u")
+    assert mb.load(tmp_path / "u").told == tuned.told
+
+
+def test_a_damaged_file_is_refused(tmp_path):
+    bandit = mb.CMMUCB(2, actions=mb.Arms(np.eye(2)), sigma=1.0, norm_bound=1.0)
+    bandit.save(tmp_path / "b")
+    with pytest.raises(mb.DamagedState, match="not of a Tuner"):
+        mb.Tuner.load(tmp_path / "b")
+    state = tuner().state_dict()
+    del state["objective"]
+    with pytest.raises(mb.DamagedState, match="objective"):
+        mb.Tuner.from_state_dict(state)
+
+
+def test_features_of_ones_own_are_given_again(tmp_path):
+    phi = mb.FromCallable(lambda a: np.hstack((np.ones((len(a), 1)), a)), SPACE.dim, SPACE.dim + 1)
+    tuned = tuner(features=phi, norm_bound=3.0)
+    play(tuned, 3).save(tmp_path / "t")
+    with pytest.raises(mb.InvalidInput, match="pass it again"):
+        mb.Tuner.load(tmp_path / "t")
+    assert mb.Tuner.load(tmp_path / "t", features=phi).ask().parameters == tuned.ask().parameters
+
+
+def test_a_plain_dict_makes_a_space():
+    tuned = mb.Tuner({"x": mb.Float(0.0, 1.0)}, sigma=0.1, norm_bound=2.0, rng=1)
+    assert 0.0 <= tuned.ask().parameters["x"] <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"reward_range": None, "samples": None}, mb.AssumptionsMissing, "nothing bounds the noise"),
+        ({"reward_range": None, "samples": None, "sigma": 0.1}, mb.AssumptionsMissing, "norm_bound"),
+        ({"sigma": 0.1}, mb.InvalidInput, "not both"),
+        ({"direction": "up"}, mb.InvalidInput, "direction"),
+        ({"exploration": -1.0}, mb.InvalidInput, "exploration"),
+        ({"delta": 2.0}, mb.InvalidInput, "delta"),
+        ({"samples": 0}, mb.InvalidInput, "samples"),
+    ],
+)
+def test_bad_settings_are_refused(options, error, message):
+    with pytest.raises(error, match=message):
+        tuner(**options)
+    with pytest.raises(mb.InvalidInput, match="by"):
+        tuner().recommend("luck")
