@@ -112,7 +112,8 @@ class Tuner:
         """What to try next; with `n`, a list of as many, in which no two are equal where a parameter is continuous."""
         count = 1 if n is None else positive_int(n, "n")
         spread = min(max(self.initial - self.told - len(self._policy.pending), 0), count)
-        first = self._policy.rounds
+        # Past what was learnt elsewhere, too: that may have begun with the same configurations.
+        first = max(self._policy.rounds, self.told + len(self._policy.pending))
         configurations = self.space.spread(first + spread, rng=self._spread_seed)[first:] if spread else []
         before, choices = self._policy._before_asking(), []
         try:

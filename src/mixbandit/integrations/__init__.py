@@ -1,0 +1,1 @@
+"""mixbandit inside the tuners that people use already."""

@@ -1,0 +1,297 @@
+"""The sampler inside Optuna."""
+
+import logging
+import threading
+import time
+
+import cloudpickle
+import numpy as np
+import optuna
+import pytest
+from optuna.testing.pytest_samplers import BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase
+
+import mixbandit as mb
+from mixbandit.integrations.optuna import LOWER, UPPER, MixBanditSampler, StopOnGap, as_distribution
+from tests.test_certify import SPACE, objective, worth
+
+optuna.logging.set_verbosity(optuna.logging.ERROR)
+STATED = {"reward_range": (0.0, 1.0), "samples": 100}
+COMPLETE = (optuna.trial.TrialState.COMPLETE,)
+
+EVERYTHING = mb.Space(
+    {
+        "a": mb.Float(0.0, 1.0),
+        "b": mb.Float(1e-3, 1.0, log=True),
+        "c": mb.Float(0.0, 2.0, step=0.25),
+        "i": mb.Int(1, 9, step=2),
+        "j": mb.Int(1, 64, log=True),
+        "p": mb.Categorical(["x", "y", "z"]),
+        "q": mb.Categorical([True, False]),
+    },
+    {"j": ("p", ["x", "y"])},
+)
+
+
+def suggest(trial, space):
+    """The parameters of a space, those that matter."""
+    found = {}
+    for name in sorted(space, key=lambda n: n in space.conditions):
+        if space.is_active(name, found):
+            found[name] = trial._suggest(name, as_distribution(space, name))
+    return found
+
+
+def of_everything(parameters):
+    value = 0.5 - (parameters["a"] - 0.7) ** 2 + 0.2 * (parameters["p"] == "x") - 0.01 * abs(parameters["i"] - 5)
+    return value + 0.1 * parameters["q"] - 0.02 * abs(np.log2(parameters.get("j", 8)) - 3)
+
+
+def simple(trial):
+    """Two floats, without noise."""
+    x, y = trial.suggest_float("x", -1.0, 1.0), trial.suggest_float("y", 0.01, 1.0, log=True)
+    return 0.9 - 0.3 * (x - 0.3) ** 2 - 0.1 * (np.log10(y) + 1.0) ** 2
+
+
+def make(direction="maximize", **options):
+    return optuna.create_study(direction=direction, sampler=MixBanditSampler(**{"seed": 0, **options}))
+
+
+class TestOptunasOwnCases(BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase):
+    """What Optuna asks of every sampler."""
+
+    @pytest.fixture(params=[0, 10])
+    def sampler(self, request):
+        return lambda: MixBanditSampler(seed=0, n_startup_trials=request.param, warn_independent_sampling=False)
+
+
+@pytest.fixture(scope="module")
+def played():
+    """A study of one float, a categorical and a conditional integer, 100 trials, some of them pruned."""
+    study = make(space=SPACE, **STATED)
+    rng = np.random.default_rng(0)
+    study.optimize(lambda trial: objective(trial, rng), n_trials=100)
+    return study
+
+
+def test_it_finds_a_good_configuration_and_certifies_it(played):
+    certificate = played.sampler.certificate(played)
+    assert worth(certificate.action) > 0.77
+    assert certificate.interval[0] <= worth(certificate.action) <= certificate.interval[1]
+    assert certificate.left_out == {"PRUNED": 10}
+    assert certificate.t == 90
+    later = np.mean([worth(t.params) for t in played.trials[60:]])
+    assert later > 0.76
+
+
+def test_every_trial_carries_the_interval_of_its_expected_value(played):
+    assert all(LOWER in t.user_attrs and UPPER in t.user_attrs for t in played.trials)
+    inside = [t.user_attrs[LOWER] <= worth(t.params) <= t.user_attrs[UPPER] for t in played.trials]
+    assert all(inside)
+    # What was known later is narrower, and what the sampler said is what a tuner with the same data says.
+    widths = [t.user_attrs[UPPER] - t.user_attrs[LOWER] for t in played.trials]
+    assert np.mean(widths[-10:]) < 0.5 * np.mean(widths[:10])
+    number = 50
+    before = [t for t in played.trials[:number] if t.state.name == "COMPLETE"]
+    tuner = mb.Tuner(SPACE, **STATED).learn([(t.params, t.value) for t in before])
+    at = played.trials[number]
+    interval = tuner.adopt(at.params).interval
+    assert interval == pytest.approx((at.user_attrs[LOWER], at.user_attrs[UPPER]), abs=1e-9)
+
+
+def test_without_stated_noise_it_acts_and_does_not_certify():
+    study = make()
+    study.optimize(simple, n_trials=60)
+    assert study.best_value > 0.88
+    assert not any(LOWER in t.user_attrs for t in study.trials)
+    with pytest.raises(mb.AssumptionsMissing, match="nothing bounds the noise"):
+        study.sampler.certificate(study)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e4])
+def test_without_stated_noise_the_scale_of_values_does_not_matter(scale):
+    study = make("minimize", deterministic_objective=True)
+
+    def loss(trial):  # with a cliff, which must not blind it for what is near the optimum
+        x = trial.suggest_float("x", 0.0, 1.0)
+        return scale * (1e6 if x < 0.1 else (x - 0.6) ** 2)
+
+    study.optimize(loss, n_trials=40)
+    assert study.best_params["x"] == pytest.approx(0.6, abs=0.03)
+
+
+def test_minimising():
+    study = make("minimize", **STATED)
+    study.optimize(lambda trial: 1.0 - simple(trial), n_trials=50)
+    assert study.best_value < 0.12
+    certificate = study.sampler.certificate(study)
+    assert certificate.direction == "minimize"
+    assert (
+        certificate.interval[0] <= 1.0 - simple(optuna.trial.FixedTrial(certificate.action)) <= certificate.interval[1]
+    )
+
+
+@pytest.mark.parametrize("stated", [STATED, {}])
+@pytest.mark.parametrize("space", [EVERYTHING, None])
+def test_a_space_of_every_kind(space, stated, caplog):
+    study = make(space=space, warn_independent_sampling=False, **stated)
+    study.optimize(lambda trial: of_everything(suggest(trial, EVERYTHING)), n_trials=40)
+    for trial in study.trials:
+        EVERYTHING.encode(trial.params)  # steps, integers and conditions are respected
+    assert study.best_value > 0.65
+    # Without the space, the conditional parameter is beyond the model: intervals would be about something else.
+    certified = [LOWER in t.user_attrs for t in study.trials]
+    assert all(certified) if space and stated else not any(certified[15:])
+
+
+def test_what_is_sampled_independently_is_said(caplog):
+    with caplog.at_level(logging.WARNING, logger="mixbandit"):
+        study = make(n_startup_trials=3)
+        study.optimize(lambda trial: of_everything(suggest(trial, EVERYTHING)), n_trials=12)
+    messages = [record.message for record in caplog.records]
+    assert any("'j'" in message and "space=mixbandit.Space" in message for message in messages)
+    assert not any("'a'" in message for message in messages)
+
+
+def test_no_two_running_trials_are_equal_in_a_race_of_eight_threads():
+    study = make(**STATED)
+    running, seen, lock = {}, [], threading.Lock()
+
+    def played(trial):
+        # The optimum is a corner: that is where everybody wants to go.
+        point = tuple(trial.suggest_float(name, 0.0, 1.0) for name in "xy")
+        with lock:
+            seen.append(point in running.values())
+            running[trial.number] = point
+        time.sleep(0.005)
+        with lock:
+            del running[trial.number]
+        return 0.4 + 0.25 * sum(point)
+
+    study.optimize(played, n_trials=120, n_jobs=8)
+    assert len(study.get_trials(states=COMPLETE)) == len(seen) == 120
+    assert not any(seen)
+    late = [t.params for t in study.trials[-20:]]
+    assert np.mean([p["x"] + p["y"] for p in late]) > 1.7
+
+
+def test_a_new_sampler_goes_on_from_the_study(tmp_path):
+    storage = f"sqlite:///{tmp_path}/study.db"
+    one = optuna.create_study(study_name="s", storage=storage, direction="maximize", sampler=MixBanditSampler(seed=0))
+    one.optimize(simple, n_trials=15)
+    waiting = one.ask()
+    point = waiting.suggest_float("x", -1.0, 1.0), waiting.suggest_float("y", 0.01, 1.0, log=True)
+    again = optuna.load_study(study_name="s", storage=storage, sampler=MixBanditSampler(seed=0))
+    trial = again.ask()
+    other = trial.suggest_float("x", -1.0, 1.0), trial.suggest_float("y", 0.01, 1.0, log=True)
+    assert other != point
+    cache = again.sampler._cache
+    assert cache.tuner.told == 15
+    assert len(cache.tuner.pending) == 2
+    assert waiting.number in cache.followed
+
+
+def test_parameters_that_are_chosen_and_not_yet_asked_for_count_as_pending():
+    study = make(n_startup_trials=0)
+    study.optimize(simple, n_trials=5)
+    first = study.ask()
+    first.suggest_float("x", -1.0, 1.0)  # y has been chosen with it, and nobody has seen it
+    second = MixBanditSampler(seed=1, n_startup_trials=0)
+    study.sampler = second
+    simple(study.ask())
+    (pending,) = (t for n, t in second._cache.followed.items() if n == first.number)
+    assert pending.parameters == pytest.approx({"x": first.params["x"], "y": first.relative_params["y"]})
+
+
+def test_it_can_be_pickled_and_seeded():
+    def played(sampler):
+        study = optuna.create_study(direction="maximize", sampler=sampler)
+        study.optimize(simple, n_trials=14)
+        return [t.params for t in study.trials]
+
+    assert played(MixBanditSampler(seed=3)) == played(cloudpickle.loads(cloudpickle.dumps(MixBanditSampler(seed=3))))
+    assert played(MixBanditSampler(seed=3)) != played(MixBanditSampler(seed=4))
+    study = make()
+    study.optimize(simple, n_trials=12)
+    again = cloudpickle.loads(cloudpickle.dumps(study.sampler))
+    study.sampler = again
+    study.optimize(simple, n_trials=1)
+    assert again._cache.tuner.told == 12
+
+
+def test_trials_that_fail_or_are_pruned_are_neither_pending_nor_values():
+    study = make(n_startup_trials=2, **STATED)
+
+    def objective(trial):
+        value = simple(trial)
+        if trial.number % 3 == 1:
+            raise optuna.TrialPruned
+        if trial.number % 3 == 2:
+            raise RuntimeError
+        return value
+
+    study.optimize(objective, n_trials=18, catch=RuntimeError)
+    study.ask().suggest_float("x", -1.0, 1.0)
+    tuner = study.sampler._cache.tuner
+    assert tuner.told == 6
+    assert len(tuner.pending) == 1
+
+
+def test_a_trial_with_other_parameters_than_were_chosen_counts_as_what_it_was():
+    study = make(n_startup_trials=0, **STATED)
+    study.optimize(simple, n_trials=4)
+    study.enqueue_trial({"x": 0.123, "y": 0.5})
+    study.optimize(simple, n_trials=2)
+    tuner = study.sampler._cache.tuner
+    assert tuner.told == 5
+    by_hand = mb.Tuner(tuner.space, **STATED).learn([(t.params, t.value) for t in study.trials[:5]])
+    at = {"x": 0.2, "y": 0.2}
+    assert tuner.adopt(at).interval == pytest.approx(by_hand.adopt(at).interval, abs=1e-9)
+
+
+def test_the_startup_is_spread_or_left_to_whom_one_names():
+    study = make(n_startup_trials=8)
+    study.optimize(simple, n_trials=8)
+    x = np.sort([t.params["x"] for t in study.trials[1:]])
+    assert np.diff(x).max() < 1.0
+    study = make(n_startup_trials=3, independent_sampler=optuna.samplers.RandomSampler(seed=7))
+    study.optimize(simple, n_trials=3)
+    plain = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(seed=7))
+    plain.optimize(simple, n_trials=3)
+    assert [t.params for t in study.trials] == [t.params for t in plain.trials]
+
+
+def test_a_study_stops_once_the_gap_is_proven():
+    # To prove that nothing else is better, one has to look everywhere.
+    study = make(reward_range=(0.0, 1.0), samples=10_000, exploration=1.0)
+    stop = StopOnGap(0.1, every=20, reward_range=(0.0, 1.0), samples=10_000)
+    study.optimize(simple, n_trials=300, callbacks=[stop])
+    assert len(study.trials) < 300
+    assert len(study.trials) % 20 == 0
+    assert stop.certificate.gap <= 0.1
+    assert stop.certificate.t == len(study.trials)
+    never = StopOnGap(1e-9, every=5, **STATED)
+    study.optimize(simple, n_trials=5, callbacks=[never])
+    assert never.certificate is not None
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"samples": 10}, mb.InvalidInput, "without reward_range or sigma"),
+        ({"sigma": 0.1}, mb.AssumptionsMissing, "norm_bound"),
+        ({"reward_range": (1.0, 0.0)}, mb.InvalidInput, "low < high"),
+        ({"reward_range": (0.0, 1.0), "deterministic_objective": True}, mb.InvalidInput, "no noise"),
+        ({"n_startup_trials": -1}, mb.InvalidInput, "n_startup_trials"),
+        ({"space": {"x": 1}}, mb.InvalidInput, "must be a Space"),
+    ],
+)
+def test_bad_settings_are_refused(options, error, message):
+    with pytest.raises(error, match=message):
+        MixBanditSampler(**options)
+
+
+def test_a_value_beyond_the_stated_range_is_an_error():
+    study = make(n_startup_trials=0, **STATED)
+    study.optimize(lambda trial: 3.0 + trial.suggest_float("x", 0.0, 1.0), n_trials=1)
+    with pytest.raises(mb.InvalidInput, match=r"lies outside reward_range=\(0, 1\)"):
+        study.ask().suggest_float("x", 0.0, 1.0)
