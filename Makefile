@@ -41,6 +41,7 @@ bench: $(VENV)/stamp-bench
 	$(BIN)/python benchmarks/bounds.py
 	$(BIN)/python benchmarks/rounds.py
 	$(BIN)/python benchmarks/svm.py
+	$(BIN)/python benchmarks/asking.py
 
 clean:
 	rm -rf $(VENV) out site .pytest_cache .mypy_cache .ruff_cache .hypothesis

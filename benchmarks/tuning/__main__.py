@@ -1,4 +1,4 @@
-"""Play tuners on tasks: python -m benchmarks.tuning --tasks … --tuners … --seeds 20 --jobs 2."""
+"""Play tuners on tasks, and sum up what is there: python -m benchmarks.tuning play|summary --help."""
 
 from __future__ import annotations
 
@@ -9,33 +9,47 @@ from pathlib import Path
 from mixbandit.experiments.parallel import Workers, gather
 
 from .play import COLUMNS, PEERS, TuningSettings, simulate
+from .summary import summarise
 from .tasks import DEVELOPMENT, HELD_OUT
 
 SETS = {"development": DEVELOPMENT, "held-out": HELD_OUT}
 
 
 def main() -> None:
-    """Play what is not there yet; every finished run is on disk at once."""
+    """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.tuning", description=__doc__)
-    parser.add_argument("--tasks", nargs="+", default=["development"], help="names, or development, or held-out")
-    parser.add_argument("--tuners", nargs="+", default=["mixbandit", *PEERS])
-    parser.add_argument("--options", default="{}", help="of mixbandit's tuner, as JSON")
-    parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--trials", type=int, default=200)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--out", type=Path, default=Path("out/tuning"))
+    commands = parser.add_subparsers(required=True)
+    play = commands.add_parser("play", help="play what is not there yet; every finished run is on disk at once")
+    play.add_argument("--tasks", nargs="+", default=["development"], help="names, or development, or held-out")
+    play.add_argument("--tuners", nargs="+", default=["mixbandit", *PEERS])
+    play.add_argument("--options", nargs="+", default=["{}"], help="of mixbandit's tuner, as JSON; each is played")
+    play.add_argument("--seeds", type=int, default=20)
+    play.add_argument("--trials", type=int, default=200)
+    play.add_argument("--jobs", type=int, default=2)
+    play.add_argument("--out", type=Path, default=Path("out/tuning"))
+    play.set_defaults(run=_play)
+    summary = commands.add_parser("summary", help="tables and a picture of everything that was played")
+    summary.add_argument("--out", type=Path, default=Path("out/tuning"))
+    summary.add_argument("--to", type=Path, default=Path("docs/results/tuning"))
+    summary.set_defaults(run=lambda given: summarise(given.out, given.to))
     given = parser.parse_args()
+    given.run(given)
+
+
+def _play(given: argparse.Namespace) -> None:
     names = [name for part in given.tasks for name in SETS.get(part, (part,))]
     workers = Workers(given.jobs)
     for tuner in given.tuners:
-        for name in names:
-            settings = TuningSettings(name, tuner, "{}" if tuner in PEERS else given.options, given.trials)
+        for options in ["{}"] if tuner in PEERS else given.options:
+            for name in names:
+                settings = TuningSettings(name, tuner, options, given.trials)
 
-            def show(done: int, label: str = settings.label) -> None:
-                print(f"\r{label}: {done} of {given.seeds}", end="", file=sys.stderr, flush=True)
+                def show(done: int, label: str = settings.label) -> None:
+                    print(f"\r{label}: {done} of {given.seeds}", end="", file=sys.stderr, flush=True)
 
-            gather("tuning", simulate, settings, COLUMNS, given.seeds, folder=given.out, workers=workers, progress=show)
-            print(file=sys.stderr)
+                folder = {"folder": given.out, "workers": workers, "progress": show}
+                gather("tuning", simulate, settings, COLUMNS, given.seeds, **folder)
+                print(file=sys.stderr)
 
 
 if __name__ == "__main__":

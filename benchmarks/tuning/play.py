@@ -11,7 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from mixbandit import Categorical, Float, Int, Space
+from mixbandit import UCB, Categorical, Float, Int, OFULSequence, RandomFourier, Space, Tuner, WithConstant
+from mixbandit.acquisition import Pessimism, search_box
+from mixbandit.objective import FEATURES, LENGTHSCALE, Objective, default_features
+from mixbandit.tuner import EXPLORATION, INITIAL
 
 from . import tasks
 
@@ -47,7 +50,8 @@ Tell = Callable[[Any, float], None]
 def simulate(settings: TuningSettings, repetition: int) -> tuple[Any, ...]:
     """Play one repetition; task and noise do not depend on the tuner."""
     task = tasks.make(settings.task, repetition)
-    player = (_Peer if settings.tuner in PEERS else _Ours)(settings, task.space, repetition)
+    kinds: dict[str, Callable[..., Any]] = {**dict.fromkeys(PEERS, _Peer), "mixbandit": _Ours, "OFUL": _Oful}
+    player = kinds[settings.tuner](settings, task.space, repetition)
     story: list[tuple[dict[str, Any], float, float, float]] = []
     spent = []
     with warnings.catch_warnings():
@@ -119,12 +123,17 @@ def suggest_all(trial: Any, space: Space) -> dict[str, Any]:
 
 
 class _Ours:
-    """mixbandit's tuner, told what anybody who measures accuracies knows: their range, and how many they average."""
+    """mixbandit's tuner, told what anybody who measures accuracies knows: their range, and how many they average.
+
+    Options of the benchmark beside those of the tuner: the length-scale and the number of random features.
+    """
 
     def __init__(self, settings: TuningSettings, space: Space, seed: int) -> None:
-        from mixbandit import Tuner
-
         options = json.loads(settings.options)
+        lengthscale, number = options.pop("lengthscale", LENGTHSCALE), options.pop("number", FEATURES)
+        if (lengthscale, number) != (LENGTHSCALE, FEATURES):
+            fourier = RandomFourier(space.dim, number, lengthscale * np.sqrt(len(space)), rng=0)
+            options["features"] = WithConstant(fourier)
         self._tuner = Tuner(space, reward_range=(0.0, 1.0), samples=tasks.SAMPLES, rng=seed, **options)
 
     def ask(self) -> tuple[Any, dict[str, Any]]:
@@ -145,3 +154,34 @@ class _Ours:
             "gap": certificate.gap,
             "refuted": int(not certificate.trusted),
         }
+
+
+class _Oful:
+    """The same as ours, on the ellipsoids of OFUL with its own α = σ²; for comparison only."""
+
+    def __init__(self, settings: TuningSettings, space: Space, seed: int) -> None:
+        stated = Objective((0.0, 1.0), tasks.SAMPLES)
+        sequence = OFULSequence(
+            default_features(space), sigma=stated.noise, norm_bound=stated.norm, delta=stated.delta, on_empty="inflate"
+        )
+        options = {"exploration": EXPLORATION, **json.loads(settings.options)}
+        self._space, self._spread = space, space.spread(INITIAL, rng=seed)
+        self._policy = UCB(sequence, space.region, rng=seed, track_regret=False, quick=True, **options)
+
+    def ask(self) -> tuple[Any, dict[str, Any]]:
+        first = self._policy.rounds < INITIAL
+        choice = (
+            self._policy.adopt(self._space.encode(self._spread[self._policy.rounds])) if first else self._policy.ask()
+        )
+        return choice, self._space.decode(choice.action)
+
+    def tell(self, trial: Any, value: float) -> None:
+        self._policy.tell(trial, value - 0.5)
+
+    def recommend(self) -> dict[str, Any]:
+        sequence = self._policy.sequence
+        found = search_box(
+            Pessimism(sequence, None), sequence.features, self._space.region, np.random.default_rng(0)
+        ).action
+        lower, upper = float(sequence.lower(found)[0]) + 0.5, float(sequence.upper(found)[0]) + 0.5
+        return {"recommendation": self._space.decode(found), "lower": lower, "upper": upper}

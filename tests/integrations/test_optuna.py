@@ -1,12 +1,15 @@
 """The sampler inside Optuna."""
 
 import logging
+import runpy
 import threading
 import time
+from pathlib import Path
 
 import cloudpickle
 import numpy as np
 import optuna
+import optunahub
 import pytest
 from optuna.testing.pytest_samplers import BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase
 
@@ -295,3 +298,12 @@ def test_a_value_beyond_the_stated_range_is_an_error():
     study.optimize(lambda trial: 3.0 + trial.suggest_float("x", 0.0, 1.0), n_trials=1)
     with pytest.raises(mb.InvalidInput, match=r"lies outside reward_range=\(0, 1\)"):
         study.ask().suggest_float("x", 0.0, 1.0)
+
+
+def test_the_package_for_optunahub_loads_and_its_example_runs(monkeypatch, capsys):
+    root = Path(__file__).parents[2] / "optunahub"
+    module = optunahub.load_local_module("samplers/mixbandit", registry_root=str(root / "package"))
+    assert module.MixBanditSampler is MixBanditSampler
+    monkeypatch.setattr(optunahub, "load_module", lambda package: module)
+    runpy.run_path(str(root / "package" / "samplers" / "mixbandit" / "example.py"), run_name="__main__")
+    assert "Its expected value is at least" in capsys.readouterr().out
