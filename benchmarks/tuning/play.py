@@ -144,13 +144,12 @@ class _Ours:
         self._tuner.tell(trial, value)
 
     def recommend(self) -> dict[str, Any]:
-        found, by_mean = self._tuner.recommend("lower"), self._tuner.recommend("mean")
         certificate = self._tuner.certificate()
         return {
-            "recommendation": found.parameters,
-            "by_mean": by_mean.parameters,
-            "lower": found.interval[0],
-            "upper": found.interval[1],
+            "recommendation": certificate.action,
+            "by_mean": self._tuner.recommend("mean").parameters,
+            "lower": certificate.interval[0],
+            "upper": certificate.interval[1],
             "gap": certificate.gap,
             "refuted": int(not certificate.trusted),
         }

@@ -19,6 +19,7 @@ KEPT = (
     "mean", "mean_test", "recommended", "recommended_test", "by_mean", "ms", "late_ms", "lower", "upper", "gap",
     "refuted",
 )  # fmt: skip
+SHOWN = ("mean", "recommended", "ms", "covers", "width", "gap")
 ORDER = ("mixbandit", "TPE", "CMA-ES", "GP", "random")
 TRIALS = 200
 
@@ -69,59 +70,49 @@ def summarise(folder: Path, to: Path) -> None:
     made = {"command": "python -m benchmarks.tuning summary", "trials": TRIALS}
     write_table(to / "runs.csv", ("task", "tuner", "options", "seed", *KEPT), sorted(runs), **made)
     for name, tasks in (("development", DEVELOPMENT), ("held-out", HELD_OUT)):
-        (to / f"{name}.md").write_text(_table(cells, tasks))
-    (to / "ablations.md").write_text(_ablations(cells))
+        write_table(to / f"{name}.csv", ("task", "tuner", "seeds", *SHOWN), _table(cells, tasks), **made)
+    write_table(to / "ablations.csv", ("tuner", "setting", *SHOWN), _ablations(cells), **made)
+    write_table(to / "verdict.csv", ("question", "answer"), _verdict(cells), **made)
     _picture(cells, to / "tuning.png")
-    print("\n".join((to / f"{name}.md").read_text() for name in ("development", "held-out", "ablations")))
-    print(_verdict(cells))
 
 
-def _table(cells: dict[tuple[str, str, str], Cell], tasks: tuple[str, ...]) -> str:
-    header = ["task", "tuner", "seeds", "mean", "recommended", "ms", "covers", "width", "gap"]
-    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+def _table(cells: dict[tuple[str, str, str], Cell], tasks: tuple[str, ...]) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
     for task in tasks:
         for tuner in ORDER:
             cell = cells.get((task, tuner, "{}"))
-            if cell is None:
-                continue
-            ours = ["", "", ""]
-            if len(cell["gap"]):
-                inside, runs = cell.covered()
-                ours = [
-                    f"{inside} of {runs}",
-                    f"{(cell['upper'] - cell['lower']).mean():.3f}",
-                    f"{cell['gap'].mean():.3f}",
-                ]
-            values = [_with_error(cell["mean"]), _with_error(cell["recommended"]), f"{cell['ms'].mean():.1f}", *ours]
-            lines.append("| " + " | ".join([task, tuner, str(len(cell.rows)), *values]) + " |")
-    return "\n".join(lines) + "\n"
+            if cell is not None:
+                values = (_with_error(cell["mean"]), _with_error(cell["recommended"]), f"{cell['ms'].mean():.1f}")
+                rows.append((task, tuner, str(len(cell.rows)), *values, *_ours([cell])))
+    return rows
 
 
-def _ablations(cells: dict[tuple[str, str, str], Cell]) -> str:
+def _ours(cells: list[Cell]) -> tuple[str, str, str]:
+    """Coverage, width and gap, where there are any."""
+    if not all(len(cell["upper"]) for cell in cells):
+        return "", "", ""
+    inside, runs = np.sum([cell.covered() for cell in cells], axis=0)
+    width = np.mean([(cell["upper"] - cell["lower"]).mean() for cell in cells])
+    gaps = [cell["gap"].mean() for cell in cells if len(cell["gap"])]
+    return f"{inside} of {runs}", f"{width:.3f}", f"{np.mean(gaps):.3f}" if gaps else ""
+
+
+def _ablations(cells: dict[tuple[str, str, str], Cell]) -> list[tuple[str, ...]]:
     """Means over the development tasks, for every setting that was played on all of them."""
-    lines = [
-        "| tuner | setting | mean | recommended | covers | width | gap | ms |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for tuner, options in sorted(
-        {(tuner, options) for _, tuner, options in cells},
-        key=lambda k: (ORDER.index(k[0]) if k[0] in ORDER else -1, k[1]),
-    ):
-        own = [cells.get((task, tuner, options)) for task in DEVELOPMENT]
-        found = [cell for cell in own if cell is not None]
-        if len(found) < len(DEVELOPMENT):
-            continue
-        mean = {c: np.mean([cell[c].mean() for cell in found]) for c in ("mean", "recommended", "ms")}
-        ours = ["", "", ""]
-        if all(len(cell["upper"]) for cell in found):
-            inside, runs = np.sum([cell.covered() for cell in found], axis=0)
-            width = np.mean([(cell["upper"] - cell["lower"]).mean() for cell in found])
-            gap = f"{np.mean([cell['gap'].mean() for cell in found]):.3f}" if len(found[0]["gap"]) else ""
-            ours = [f"{inside} of {runs}", f"{width:.3f}", gap]
-        setting = "default" if options == "{}" else options.strip("{}").replace('"', "")
-        values = [f"{mean['mean']:.4f}", f"{mean['recommended']:.4f}", *ours, f"{mean['ms']:.1f}"]
-        lines.append("| " + " | ".join([tuner, setting, *values]) + " |")
-    return "\n".join(lines) + "\n"
+    rows: list[tuple[str, ...]] = []
+    for tuner, options in sorted({(tuner, options) for _, tuner, options in cells}, key=_place):
+        found = [cell for task in DEVELOPMENT if (cell := cells.get((task, tuner, options))) is not None]
+        if len(found) == len(DEVELOPMENT):
+            mean, recommended, ms = (np.mean([c[name].mean() for c in found]) for name in ("mean", "recommended", "ms"))
+            setting = "default" if options == "{}" else options.strip("{}").replace('"', "")
+            rows.append((tuner, setting, f"{mean:.4f}", f"{recommended:.4f}", f"{ms:.1f}", *_ours(found)))
+    return rows
+
+
+def _place(key: tuple[str, str]) -> tuple[int, str]:
+    """Ours first, with its default, then what is not in the order, then peers."""
+    tuner, options = key
+    return ({name: i + 2 for i, name in enumerate(ORDER)} | {"mixbandit": 0}).get(tuner, 1), options
 
 
 def _with_error(values: NDArray[np.float64]) -> str:
@@ -129,26 +120,26 @@ def _with_error(values: NDArray[np.float64]) -> str:
     return f"{values.mean():.4f} ± {error:.4f}"
 
 
-def _verdict(cells: dict[tuple[str, str, str], Cell]) -> str:
-    """The three questions of the README, answered for the held-out tasks."""
-    recommended = mean = inside = runs = 0
+def _verdict(cells: dict[tuple[str, str, str], Cell]) -> list[tuple[str, str]]:
+    """The three questions of the README, answered for the held-out tasks that were played."""
+    recommended, mean, inside, runs, played = 0, 0, 0, 0, 0
     for task in HELD_OUT:
-        ours = cells.get((task, "mixbandit", "{}"))
-        peers = [cell for tuner in ORDER[1:] if (cell := cells.get((task, tuner, "{}"))) is not None]
-        tpe = cells.get((task, "TPE", "{}"))
+        ours, tpe = cells.get((task, "mixbandit", "{}")), cells.get((task, "TPE", "{}"))
         if ours is None or tpe is None:
-            return "the held-out tasks were not all played"
+            continue
+        peers = [cell for tuner in ORDER[1:] if (cell := cells.get((task, tuner, "{}"))) is not None]
         best = max(peers, key=lambda cell: float(cell["recommended"].mean()))
         # "Within its noise": two standard errors of the difference.
         noise = 2.0 * np.sqrt(sum(cell["recommended"].var(ddof=1) / len(cell.rows) for cell in (ours, best)))
-        recommended += ours["recommended"].mean() >= best["recommended"].mean() - noise
-        mean += ours["mean"].mean() > tpe["mean"].mean()
+        recommended += int(ours["recommended"].mean() >= best["recommended"].mean() - noise)
+        mean += int(ours["mean"].mean() > tpe["mean"].mean())
         covered = ours.covered()
-        inside, runs = inside + covered[0], runs + covered[1]
-    return (
-        f"of {len(HELD_OUT)} held-out tasks: recommended no worse than the best peer's on {recommended}, "
-        f"mean reward above TPE's on {mean}; intervals cover in {inside} of {runs} runs"
-    )
+        inside, runs, played = inside + covered[0], runs + covered[1], played + 1
+    return [
+        ("recommended no worse than the best peer's, within two standard errors", f"{recommended} of {played} tasks"),
+        ("mean reward above TPE's", f"{mean} of {played} tasks"),
+        ("the interval of the recommended configuration covers", f"{inside} of {runs} runs"),
+    ]
 
 
 def _picture(cells: dict[tuple[str, str, str], Cell], path: Path) -> None:

@@ -170,6 +170,8 @@ def bound_optimum(
     found = float(sequence._bounded(sequence._features(top[None]), None, 1.0).bounds[0])
     tolerance = _SHARE_OF_GAP * max(found - at_least, 1e-9 * (1.0 + abs(found)))
     high = _highest(sequence) if proof in (None, "range") else None
+    if high is not None and found >= high:  # nothing smaller can be proven
+        return Optimum(high, "range", found, top, tolerance)
     if _branches(sequence, box, proof):
         upper = _branch(sequence, box, 0.0, top, tolerance)
         upper = float(sequence._reported(np.array([upper]), 1.0).bounds[0])

@@ -147,14 +147,13 @@ def study_certificate(
     rng: np.random.Generator,
     *,
     warm: Array | None = None,
-    with_possible: bool = True,
 ) -> StudyCertificate:
     """The certificate of a sequence that has seen rewards of the objective, in terms of values and parameters."""
     with quiet(True):  # the user is told once, in the user's units
         found = certificate(sequence, space.region, rng, warm=warm)
         audit = dataclasses.replace(sequence.audit(), reward_range=objective.reward_range)
         trusted = found.trusted and not audit.noise_refuted
-        possible = still_possible(sequence, space, found.action, rng) if trusted and with_possible else ()
+        possible = still_possible(sequence, space, found.action, rng) if trusted else ()
     if not trusted:
         warn_user(f"at level {objective.delta:g} the data refute {objective}", AssumptionsRefutedWarning)
     shift = objective.sign * objective.offset

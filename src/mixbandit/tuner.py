@@ -11,7 +11,7 @@ import numpy as np
 
 from mixbandit._statefile import read_state, write_state
 from mixbandit._validation import as_generator, as_number, nonnegative_int, one_of, positive_int
-from mixbandit.acquisition import Optimism, search_box
+from mixbandit.acquisition import Optimism, Pessimism, search_box
 from mixbandit.certify import StudyCertificate, study_certificate
 from mixbandit.confidence import Audit, MartingaleMixture
 from mixbandit.errors import DamagedState, InvalidInput, reading
@@ -155,17 +155,16 @@ class Tuner:
         one_of(by, ("lower", "mean"), "by")
         rng = np.random.default_rng(_READING_SEED)
         with quiet(True):
-            if by == "lower":
-                row = self.space.encode(self._certified(rng, with_possible=False).action)
-            else:
-                score = Optimism(self._sequence, None, exploration=0.0)
-                row = search_box(score, self._sequence.features, self.space.region, rng, warm=self._policy._warm).action
+            # What the certificate begins with, so that it is about the same configuration.
+            score = Pessimism(self._sequence, None) if by == "lower" else Optimism(self._sequence, None, 0.0)
+            row = search_box(score, self._sequence.features, self.space.region, rng, warm=self._policy._warm).action
             ends = (float(bound[0]) for bound in (self._sequence.lower(row), self._sequence.upper(row)))
         return Recommendation(self.space.decode(row), self.objective.interval(*ends), by)
 
     def certificate(self) -> StudyCertificate:
         """What is guaranteed of the recommended configuration, and which ones can still be better."""
-        return self._certified(np.random.default_rng(_READING_SEED), with_possible=True)
+        rng = np.random.default_rng(_READING_SEED)
+        return study_certificate(self._sequence, self.objective, self.space, rng, warm=self._policy._warm)
 
     def audit(self) -> Audit:
         """What the values say about what was stated."""
@@ -176,11 +175,6 @@ class Tuner:
         sequence = self._policy.sequence
         assert isinstance(sequence, MartingaleMixture)
         return sequence
-
-    def _certified(self, rng: np.random.Generator, *, with_possible: bool) -> StudyCertificate:
-        return study_certificate(
-            self._sequence, self.objective, self.space, rng, warm=self._policy._warm, with_possible=with_possible
-        )
 
     def _id(self, trial: Trial | int) -> int:
         if isinstance(trial, Trial):
