@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import mixbandit as mb
-from mixbandit.acquisition import THOROUGH, Linear, Optimism, Pessimism, Score, best_arm, search_box
+from mixbandit.acquisition import QUICK, THOROUGH, Linear, Optimism, Pessimism, Score, best_arm, search_box
 from mixbandit.acquisition import arms as arms_search
 from mixbandit.policies.ids import InformationPerRegret
 
@@ -420,3 +420,38 @@ def test_an_optimum_is_not_kept_twice_where_a_context_is_fixed():
     optima = search_box(Optimism(cs, None), features, mb.Box([0.3, 0, 0], [0.3, 1, 1]), rng).optima
     apart = np.abs(optima[:, None] - optima[None]).max(axis=2)
     assert (apart[~np.eye(len(optima), dtype=bool)] > 0.99e-4).all()
+
+
+@pytest.mark.parametrize("exploration", [0.0, 0.05, 0.7, 2.0])
+def test_where_bounds_have_a_centre_one_of_them_gives_the_scaled_score(exploration):
+    rng = np.random.default_rng(3)
+    cs = mb.MartingaleMixture(6, sigma=0.1, norm_bound=2.0, mixture=mb.Scaled(0.3))
+    X = rng.normal(size=(9, 6))
+    cs.update(X, X @ rng.normal(size=6) * 0.3)
+    phi = rng.normal(size=(5, 6))
+    score = Optimism(cs, cs.alpha0, exploration)
+    assert score._centre is not None
+    upper, lower = cs.upper(phi, alpha=cs.alpha0), cs.lower(phi, alpha=cs.alpha0)
+    expected = 0.5 * (upper + lower) + exploration * 0.5 * (upper - lower)
+    np.testing.assert_allclose(score.values(phi), expected, rtol=1e-10)
+    value, slope = score.slopes(phi)
+    np.testing.assert_allclose(value, expected, rtol=1e-10)
+    step = 1e-6
+    for j in range(6):
+        moved = phi.copy()
+        moved[:, j] += step
+        np.testing.assert_allclose((score.values(moved) - value) / step, slope[:, j], rtol=1e-3, atol=1e-4)
+    assert Optimism(cs, None, exploration)._centre is None  # exact intervals have no linear centre
+
+
+def test_a_quick_search_comes_near_what_a_thorough_one_finds():
+    phi = mb.RandomFourier(4, 60, 0.5, rng=0)
+    losses = []
+    for seed in range(20):
+        score = Linear(np.random.default_rng(seed).normal(size=60))
+        box, rng = mb.Box(np.zeros(4), np.ones(4)), np.random.default_rng(seed)
+        thorough = search_box(score, phi, box, rng).value
+        quick = search_box(score, phi, box, rng, effort=QUICK)
+        losses.append((thorough - quick.value) / abs(thorough))
+        assert quick.evaluations < 700
+    assert np.mean(losses) < 0.15

@@ -236,3 +236,17 @@ def test_it_comes_back_from_its_state():
         Space.from_state_dict({"parameters": [{"name": "x", "type": "Complex"}]})
     with pytest.raises(mb.DamagedState):
         Space.from_state_dict({})
+
+
+def test_a_spread_covers_every_parameter_evenly():
+    space = Space({"x": Float(0.0, 1.0), "n": Int(1, 5), "k": Categorical(["a", "b", "c"])})
+    found = space.spread(30, rng=0)
+    assert np.diff(np.sort([p["x"] for p in found])).max() < 0.1
+    for name, values in (("n", range(1, 6)), ("k", "abc")):
+        counts = [sum(p[name] == v for p in found) for v in values]
+        assert max(counts) - min(counts) <= 3
+    # Any beginning of it is spread, too, and the same whatever its length.
+    assert space.spread(10, rng=0) == found[:10]
+    assert len({p["k"] for p in found[:4]}) >= 2
+    for p in CONDITIONAL.spread(20, rng=1):
+        CONDITIONAL.encode(p)

@@ -173,3 +173,110 @@ def test_bad_settings_are_refused(options, error, message):
         tuner(**options)
     with pytest.raises(mb.InvalidInput, match="by"):
         tuner().recommend("luck")
+
+
+def test_it_begins_with_trials_that_are_spread_over_the_space():
+    tuned = tuner(initial=12)
+    trials = [tuned.ask() for _ in range(4)] + tuned.ask(8)
+    positions = np.sort([float(SPACE["C"].encode(t.parameters["C"], "C")[0]) for t in trials])
+    assert np.diff(positions).max() < 0.3
+    assert {t.parameters["kernel"] for t in trials} == {"rbf", "poly"}
+    for trial in trials:
+        tuned.tell(trial, 0.5)
+    # Whoever goes on from the same values does not begin again with the same configurations.
+    again = tuner(initial=16).learn([(t.parameters, 0.5) for t in trials])
+    assert again.ask().parameters not in [t.parameters for t in trials]
+    # A failed trial of the beginning is made up for by another configuration.
+    failing = tuner(initial=3)
+    first = failing.ask()
+    failing.fail(first)
+    assert failing.ask().parameters != first.parameters
+
+
+def test_a_batch_may_be_larger_than_the_beginning():
+    trials = tuner(initial=3).ask(7)
+    assert [t.id for t in trials] == list(range(7))
+    assert len({str(t.parameters) for t in trials}) == 7
+
+
+def test_an_interrupted_batch_leaves_nothing_behind(monkeypatch):
+    tuned, twin = tuner(initial=3), tuner(initial=3)
+
+    def interrupt(*args, **options):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(tuned._policy, "ask", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            tuned.ask(5)
+    assert tuned.pending == ()
+    assert [t.parameters for t in tuned.ask(5)] == [t.parameters for t in twin.ask(5)]
+
+
+def test_a_configuration_of_ones_own_is_a_trial_like_any_other():
+    tuned = tuner()
+    mine = tuned.adopt({"C": 1.0, "kernel": "rbf"})
+    assert mine.parameters["C"] == pytest.approx(1.0)
+    assert tuned.pending == (mine,)
+    tuned.tell(mine, 0.7)
+    assert tuned.told == 1
+    by_hand = tuner().learn([({"C": 1.0, "kernel": "rbf"}, 0.7)])
+    assert tuned.recommend().interval == pytest.approx(by_hand.recommend().interval, abs=1e-6)
+    with pytest.raises(mb.InvalidInput, match="unknown"):
+        tuned.adopt({"C": 1.0, "kernel": "rbf", "gamma": 2.0})
+
+
+def test_a_trial_of_another_tuner_is_refused():
+    one, two = tuner(rng=1), tuner(rng=2)
+    trial = one.ask()
+    two.ask()
+    with pytest.raises(mb.InvalidInput, match="another tuner"):
+        two.tell(trial, 0.5)
+    assert two.told == 0
+
+
+@pytest.mark.parametrize("value", [1.2, -0.1, float("inf"), "0.5", None])
+def test_values_that_cannot_be_are_refused(value):
+    tuned = tuner()
+    trial = tuned.ask()
+    with pytest.raises(mb.InvalidInput, match="value"):
+        tuned.tell(trial, value)
+    assert len(tuned.pending) == 1
+    # With a noise level instead of a range for single results, values may lie beyond the range of expected ones.
+    tuned = tuner(samples=None, sigma=0.1)
+    tuned.tell(tuned.ask(), 1.05)
+
+
+def test_exact_bounds_may_be_acted_on_as_well():
+    found = play(tuner(exact=True), 25).recommend()
+    assert found.interval[0] <= worth(found.parameters) <= found.interval[1]
+
+
+def test_a_space_of_every_kind():
+    space = mb.Space(
+        {
+            "a": mb.Float(0.0, 1.0),
+            "b": mb.Float(1e-3, 1.0, log=True),
+            "c": mb.Float(0.0, 2.0, step=0.25),
+            "i": mb.Int(1, 9, step=2),
+            "j": mb.Int(1, 64, log=True),
+            "p": mb.Categorical(["x", "y", "z"]),
+            "q": mb.Categorical([True, False]),
+        },
+        {"j": ("p", ["x", "y"])},
+    )
+    tuned, rng = mb.Tuner(space, **STATED, rng=0), np.random.default_rng(0)
+
+    def chance(p):
+        return 0.5 - (p["a"] - 0.7) ** 2 + 0.2 * (p["p"] == "x") + 0.1 * p["q"] - 0.01 * abs(p["i"] - 5)
+
+    for _ in range(60):
+        trial = tuned.ask()
+        space.encode(trial.parameters)  # allowed, and complete
+        tuned.tell(trial, float(rng.binomial(100, chance(trial.parameters))) / 100)
+    found = tuned.certificate()
+    assert chance(found.action) > 0.6
+    assert found.interval[0] <= chance(found.action) <= found.interval[1]
+    assert [part.name for part in found.possible] == list(space)
+    history = [(t.parameters, 0.5) for t in tuned.ask(3)]
+    assert mb.certify(history, space=space, **STATED).t == 3

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mixbandit._validation import Array
+from mixbandit._validation import Array, positive_int
 from mixbandit.actions import Box, Levels, MixedBox, Pin
 from mixbandit.errors import DamagedState, InvalidInput, NotStorable, reading
 
@@ -23,6 +23,8 @@ from mixbandit.errors import DamagedState, InvalidInput, NotStorable, reading
 _MOST_LISTED = 10_000
 # A value is one of the steps if it is off by less than this share of one.
 _OFF_STEP = 1e-6
+# Encoding and decoding loses no more than this of a coordinate.
+_ROUNDING = 1e-12
 
 
 class Parameter(abc.ABC):
@@ -345,6 +347,10 @@ class Space(Mapping[str, Parameter]):
         """Rows (n, dim)."""
         return np.array([self.encode(parameters) for parameters in configurations]).reshape(-1, self.dim)
 
+    def same(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+        """Whether two configurations are equal in what matters, up to rounding."""
+        return bool(np.abs(self.encode(one) - self.encode(other)).max() <= _ROUNDING)
+
     def decode(self, row: Array) -> dict[str, Any]:
         """The nearest allowed parameters, those that matter."""
         values = {n: self[n].decode(row[columns.start : columns.stop]) for n, columns in self._columns.items()}
@@ -357,13 +363,13 @@ class Space(Mapping[str, Parameter]):
 
     def spread(self, n: int, *, rng: int | np.random.Generator | None = None) -> list[dict[str, Any]]:
         """Configurations that cover the space more evenly than independent ones, however many of them are used."""
-        # The additive recurrence of the generalised golden ratio, x^(k+1) = x + 1, from a random start.
-        k, ratio = len(self), 2.0
-        for _ in range(64):
-            ratio = (1.0 + ratio) ** (1.0 / (k + 1))
-        steps = (1.0 / ratio) ** np.arange(1, k + 1)
-        quantiles = (np.random.default_rng(rng).uniform(size=k) + np.arange(n)[:, None] * steps) % 1.0
-        return [self._at(row) for row in quantiles]
+        from scipy.stats.qmc import Sobol  # takes as long to import as all the rest
+
+        # A power of two at a time, as the sequence likes it; its beginning does not depend on how many follow.
+        quantiles = Sobol(len(self), seed=np.random.default_rng(rng)).random_base2(
+            max(positive_int(n, "n") - 1, 1).bit_length()
+        )
+        return [self._at(row) for row in quantiles[:n]]
 
     def _at(self, quantiles: Array) -> dict[str, Any]:
         """A configuration by one number in [0, 1) per parameter."""

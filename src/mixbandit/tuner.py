@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -129,7 +130,8 @@ class Tuner:
 
     def adopt(self, parameters: Mapping[str, Any]) -> Trial:
         """Count a configuration of somebody else's as a trial, to be told like any other: what is tried already."""
-        return self._trial(self._policy.adopt(self.space.encode(parameters)))
+        choice = self._policy.adopt(self.space.encode(parameters))
+        return dataclasses.replace(self._trial(choice), parameters=dict(parameters))
 
     def tell(self, trial: Trial | int, value: float) -> Self:
         """The value of a trial, by itself or its id."""
@@ -179,7 +181,7 @@ class Tuner:
     def _id(self, trial: Trial | int) -> int:
         if isinstance(trial, Trial):
             known = next((choice for choice in self._policy.pending if choice.id == trial.id), None)
-            if known is not None and self.space.decode(known.action) != trial.parameters:
+            if known is not None and not self.space.same(trial.parameters, self.space.decode(known.action)):
                 raise InvalidInput(f"trial {trial.id} was asked of another tuner: here it is {self._trial(known)}")
             return trial.id
         if isinstance(trial, int | np.integer) and not isinstance(trial, bool):

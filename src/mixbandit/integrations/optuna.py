@@ -243,7 +243,7 @@ class _Cache:
                 pending = self.followed.pop(trial.number, None)
                 if known is None or trial.value is None:
                     self._forget(pending)
-                elif pending is not None and pending.parameters == known:
+                elif pending is not None and self.tuner.space.same(pending.parameters, known):
                     self.tuner.tell(pending, self._clipped(trial.value))
                 else:  # somebody else chose, or changed, its parameters
                     self._forget(pending)
