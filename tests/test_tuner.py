@@ -280,3 +280,16 @@ def test_a_space_of_every_kind():
     assert [part.name for part in found.possible] == list(space)
     history = [(t.parameters, 0.5) for t in tuned.ask(3)]
     assert mb.certify(history, space=space, **STATED).t == 3
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1e5])
+def test_the_unit_of_values_does_not_matter(scale):
+    one, other = tuner(), tuner(reward_range=(0.0, scale))
+    rng = np.random.default_rng(0)
+    for _ in range(25):
+        trial, same = one.ask(), other.ask()
+        assert SPACE.encode(trial.parameters) == pytest.approx(SPACE.encode(same.parameters), abs=1e-4)
+        assert np.array(same.interval) == pytest.approx(scale * np.array(trial.interval), rel=1e-3, abs=1e-3 * scale)
+        value = noisy(trial.parameters, rng)
+        one.tell(trial, value)
+        other.tell(same, scale * value)

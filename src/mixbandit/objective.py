@@ -20,7 +20,7 @@ from mixbandit.space import Space
 DIRECTIONS = ("maximize", "minimize")
 # The model of a function about which nothing else is known, chosen by measurement (docs/tuning.md): so many random
 # Fourier features; a length-scale on the unit box, times the root of the number of parameters; how spread the mixture
-# is; how large the norm of a function can be, in widths of its range.
+# is, in squared widths of the range; how large the norm of a function can be, in widths of its range.
 FEATURES, LENGTHSCALE, PRIOR_SCALE, NORM = 100, 0.2, 0.1, 2.0
 _FEATURE_SEED = 0
 _ROUNDING = 1e-9
@@ -74,6 +74,11 @@ class Objective:
         return NORM * (self.reward_range[1] - self.reward_range[0])
 
     @property
+    def _scale(self) -> float:
+        """The unit of values: what is measured in it must not change with theirs."""
+        return self.norm / NORM if self.reward_range is None else self.reward_range[1] - self.reward_range[0]
+
+    @property
     def offset(self) -> float:
         """The value whose reward is 0: the middle of the range."""
         return 0.0 if self.reward_range is None else 0.5 * (self.reward_range[0] + self.reward_range[1])
@@ -111,7 +116,7 @@ class Objective:
             sigma=self.noise,
             norm_bound=self.norm,
             delta=self.delta,
-            mixture=Scaled(PRIOR_SCALE) if mixture is None else mixture,
+            mixture=Scaled(PRIOR_SCALE * self._scale**2) if mixture is None else mixture,
             reward_range=None if ends is None else (ends[0] - self.offset, ends[1] - self.offset),
             misspecification=self.misspecification,
             on_empty="inflate",
