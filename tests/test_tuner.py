@@ -43,6 +43,25 @@ def test_it_finds_a_good_configuration_and_says_so(played):
     assert not played.audit().refuted
 
 
+def test_what_was_told_is_kept(played, tmp_path):
+    assert len(played.history) == played.told
+    one = played.history[40]
+    assert one.interval[0] <= worth(one.parameters) <= one.interval[1]
+    again = mb.certify(played.to_frame().drop(columns=["lower", "upper"]), space=SPACE, **STATED)
+    assert again.lower == pytest.approx(played.certificate().lower, abs=1e-3)
+    played.plot().savefig(tmp_path / "tuner.png")
+    assert (tmp_path / "tuner.png").stat().st_size > 5000
+    tuned = tuner().learn([({"C": 1.0, "kernel": "rbf"}, 0.7)])
+    tuned.tell(tuned.ask(), 0.6)
+    tuned.save(tmp_path / "t")
+    assert mb.Tuner.load(tmp_path / "t").history == tuned.history
+    assert [told.value for told in tuned.history] == [0.7, 0.6]
+    assert tuned.history[0].interval is None
+    with pytest.raises(mb.InvalidInput):
+        tuned.tell(tuned.ask(), 7.0)
+    assert len(tuned.history) == 2
+
+
 def test_reading_changes_nothing():
     one, two = play(tuner(), 5), play(tuner(), 5)
     one.recommend("mean")

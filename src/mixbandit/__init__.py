@@ -69,7 +69,7 @@ from mixbandit.regret import RegretBound
 from mixbandit.runner import run, stop_when
 from mixbandit.space import Categorical, Float, Int, Space
 from mixbandit.state import load, save
-from mixbandit.tuner import Recommendation, Trial, Tuner
+from mixbandit.tuner import Recommendation, Told, Trial, Tuner
 
 __version__ = "0.1.0"
 
@@ -137,6 +137,7 @@ __all__ = [
     "StudyCertificate",
     "Support",
     "ThompsonSampling",
+    "Told",
     "Trial",
     "Tuner",
     "Uniform",

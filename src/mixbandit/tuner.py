@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Self, overload
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 
+from mixbandit import plots
+from mixbandit._extras import import_extra
 from mixbandit._statefile import read_state, write_state
 from mixbandit._validation import as_generator, as_number, nonnegative_int, one_of, positive_int
 from mixbandit.acquisition import Optimism, Pessimism, search_box
@@ -23,6 +27,10 @@ from mixbandit.objective import Objective
 from mixbandit.policies import UCB, Choice
 from mixbandit.policies.acting import quiet
 from mixbandit.space import Space
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 # Chosen by measurement (docs/tuning.md): acting on a twentieth of the half-width earns more than on all of it, once a
 # few trials are spread over the space. Bounds that are reported are never scaled.
@@ -38,6 +46,15 @@ class Trial:
     id: int
     parameters: dict[str, Any]
     interval: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Told:
+    """A value that came in, with the interval of its trial; what was learnt from elsewhere has none."""
+
+    parameters: dict[str, Any]
+    value: float
+    interval: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -80,6 +97,7 @@ class Tuner:
         self.objective = Objective(reward_range, samples, sigma, norm_bound, delta, misspecification, direction)
         sequence = self.objective.sequence(self.space, features, mixture)
         self.initial = nonnegative_int(initial, "initial")
+        self._history: list[Told] = []
         generator = as_generator(rng)
         self._spread_seed = int(generator.integers(2**32))
         self._policy = UCB(
@@ -104,6 +122,11 @@ class Tuner:
     def pending(self) -> tuple[Trial, ...]:
         """Trials that were asked for, and neither told nor failed."""
         return tuple(map(self._trial, self._policy.pending))
+
+    @property
+    def history(self) -> tuple[Told, ...]:
+        """All values so far, in the order in which they came."""
+        return tuple(self._history)
 
     @overload
     def ask(self, n: None = None) -> Trial: ...
@@ -135,7 +158,11 @@ class Tuner:
 
     def tell(self, trial: Trial | int, value: float) -> Self:
         """The value of a trial, by itself or its id."""
-        self._policy.tell(self._id(trial), float(self.objective.reward(np.array([as_number(value, "value")]))[0]))
+        number = as_number(value, "value")
+        reward = float(self.objective.reward(np.array([number]))[0])
+        choice = self._policy._ledger.find(self._id(trial)).choice
+        with self._recorded([Told(self._trial(choice).parameters, number, self._trial(choice).interval)]):
+            self._policy.tell(choice, reward)
         return self
 
     def fail(self, trial: Trial | int) -> Self:
@@ -149,8 +176,22 @@ class Tuner:
         told = getattr(history, "directions", None)
         if told is not None and run.direction != self.objective.direction:
             raise InvalidInput(f"the study wants to {run.direction}, this tuner to {self.objective.direction}")
-        self._policy.learn(run.rows, self.objective.reward(run.values))
+        rewards = self.objective.reward(run.values)
+        values = zip(run.configurations, run.values.tolist(), strict=True)
+        with self._recorded([Told(dict(configuration), number) for configuration, number in values]):
+            self._policy.learn(run.rows, rewards)
         return self
+
+    @contextlib.contextmanager
+    def _recorded(self, told: list[Told]) -> Iterator[None]:
+        """Keep what is about to be learnt, unless that fails."""
+        before = len(self._history)
+        self._history += told
+        try:
+            yield
+        except BaseException:
+            del self._history[before:]
+            raise
 
     def recommend(self, by: str = "lower") -> Recommendation:
         """The configuration with the best guaranteed value (by "lower"), or with the best estimate (by "mean")."""
@@ -171,6 +212,29 @@ class Tuner:
     def audit(self) -> Audit:
         """What the values say about what was stated."""
         return self._sequence.audit()
+
+    def to_frame(self) -> pd.DataFrame:
+        """The history as a pandas DataFrame, which `certify` reads."""
+        rows = [
+            {**told.parameters, "value": told.value, **dict(zip(("lower", "upper"), told.interval or (), strict=False))}
+            for told in self._history
+        ]
+        frame: pd.DataFrame = import_extra("pandas", extra="frames").DataFrame(rows)
+        return frame
+
+    def plot(self) -> Figure:
+        """Values as they came, with the intervals that were known before, and that of the recommended configuration."""
+        fig, (ax,) = plots.figure(width=6.0)
+        nothing = (math.nan, math.nan)
+        ends = np.array([told.interval or nothing for told in self._history]).reshape(-1, 2)
+        values = np.array([told.value for told in self._history])
+        t = np.arange(1.0, len(values) + 1.0)
+        plots.outcomes(ax, t, ends[:, 0], ends[:, 1], values, np.full(len(values), math.nan))
+        low, high = self.recommend().interval
+        ax.axhspan(low, high, color=plots.COLOURS[1], alpha=0.2, linewidth=0, label="the recommended one's interval")
+        ax.set(xlabel="trial", ylabel="value")
+        ax.legend(fontsize="small", loc="best")
+        return fig
 
     @property
     def _sequence(self) -> MartingaleMixture:
@@ -203,6 +267,7 @@ class Tuner:
             "policy": self._policy.state_dict(),
             "initial": self.initial,
             "spread_seed": self._spread_seed,
+            "history": [dataclasses.asdict(told) for told in self._history],
         }
 
     @classmethod
@@ -215,6 +280,10 @@ class Tuner:
             new.space = Space.from_state_dict(state["space"])
             new.objective = Objective.from_state_dict(state["objective"])
             new.initial, new._spread_seed = int(state["initial"]), int(state["spread_seed"])
+            new._history = [
+                Told(part["parameters"], part["value"], part["interval"] and tuple(part["interval"]))
+                for part in state["history"]
+            ]
             new._policy = UCB.from_state_dict(state["policy"], features)
         return new
 
