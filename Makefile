@@ -26,7 +26,7 @@ demo: $(VENV)/stamp-all
 test: $(VENV)/stamp-test
 	$(BIN)/python -m pytest -m "not heavy"
 
-test-heavy: $(VENV)/stamp-test $(VENV)/stamp-clusters
+test-heavy: $(VENV)/stamp-test $(VENV)/stamp-clusters $(VENV)/stamp-storages
 	$(BIN)/python -m pytest -m heavy
 
 lint: $(VENV)/stamp-test $(VENV)/stamp-lint

@@ -45,6 +45,8 @@ _CHOSEN = "mixbandit:parameters"
 _LONGEST_ATTRIBUTE = 2045  # of a database
 # Where nobody says how noisy values are, the sampler acts as if it were so large a share of the values' range.
 _GUESSED_NOISE, _DETERMINISTIC_NOISE = 0.1, 0.01
+# So often a choice is made anew because another process made the same one.
+_MOST_ATTEMPTS = 5
 # The range of values seen so far is taken a little larger, so that not every new best value changes it.
 _MARGIN = 0.25
 
@@ -137,10 +139,22 @@ class MixBanditSampler(BaseSampler):
                 return {}
             certified = self._stated is not None and cache.is_whole
             with quiet(not certified):  # what was only guessed, or leaves out parameters, may well be refuted
-                chosen = cache.tuner.ask()
+                chosen = self._chosen(study, trial, cache, certified)
+        return dict(chosen.parameters)
+
+    def _chosen(self, study: Study, trial: FrozenTrial, cache: _Cache, certified: bool) -> Trial:
+        """What the tuner asks for, unless another process is at it already."""
+        for attempts_left in reversed(range(_MOST_ATTEMPTS)):
+            chosen = cache.tuner.ask()
             cache.followed[trial.number] = chosen
             self._publish(study, trial, chosen, certified=certified)
-        return dict(chosen.parameters)
+            # Two processes that chose the same at the same time both see it now, and the later trial gives way.
+            running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+            cache.follow(running, trial.number)
+            if not (attempts_left and cache.is_taken(trial.number)):
+                break
+            cache.tuner.fail(cache.followed.pop(trial.number))
+        return chosen
 
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
@@ -258,6 +272,13 @@ class _Cache:
         if learnt:
             self.tuner.learn(learnt)
         self.values_then = self.values_then or self.tuner.told
+
+    def is_taken(self, number: int) -> bool:
+        """Whether an earlier trial that is under way has the same parameters as this one."""
+        mine, same = self.followed[number].parameters, self.tuner.space.same
+        if not self.tuner.space.region.continuous.any():
+            return False  # there may be nothing else
+        return any(n < number and same(other.parameters, mine) for n, other in self.followed.items())
 
     def _parameters(self, given: Mapping[str, Any]) -> dict[str, Any] | None:
         """The parameters as the tuner has them; None if they are not all there, or beyond its space."""
