@@ -312,3 +312,51 @@ def test_the_unit_of_values_does_not_matter(scale):
         value = noisy(trial.parameters, rng)
         one.tell(trial, value)
         other.tell(same, scale * value)
+
+
+def test_no_two_trials_of_the_beginning_are_the_same():
+    space = mb.Space({"x": mb.Float(0.0, 1.0)})
+    tuned = mb.Tuner(space, **STATED, rng=0).learn([({"x": x}, 0.5) for x in (0.1, 0.2, 0.3)])
+    first, second = tuned.ask(), tuned.ask()
+    tuned.fail(first)
+    assert tuned.ask().parameters != second.parameters
+    twin = mb.Tuner(space, **STATED, rng=0)
+    coming = twin.ask().parameters
+    tuned = mb.Tuner(space, **STATED, rng=0)
+    tuned.adopt({"x": 0.9})
+    tuned.adopt(coming)
+    assert len({t.parameters["x"] for t in (*tuned.ask(4), *tuned.pending[:2])}) == 6
+
+
+def test_a_value_belongs_to_the_integer_that_was_tried():
+    # More values than are listed: the search sees a continuum, and must not credit what lies between integers.
+    space = mb.Space({"n": mb.Int(1, 100_000, log=True)})
+    tuned = mb.Tuner(space, reward_range=(0, 1), samples=10**6, rng=0, initial=4, exploration=1.0)
+    history = []
+    for _ in range(25):
+        trial = tuned.ask()
+        value = 0.9 - 0.05 * abs(np.log(trial.parameters["n"] / 2.0))
+        tuned.tell(trial, value)
+        history.append((trial.parameters, value))
+    by_hand = mb.Tuner(space, reward_range=(0, 1), samples=10**6).learn(history)
+    found = tuned.recommend()
+    row = space.encode(found.parameters)
+    expected = [float(bound(row)[0]) + 0.5 for bound in (by_hand._sequence.lower, by_hand._sequence.upper)]
+    assert found.interval == pytest.approx(expected, abs=1e-8)
+    certificate = tuned.certificate()
+    assert certificate.interval == pytest.approx(expected, abs=1e-6)
+
+
+def test_what_is_refuted_is_not_trusted():
+    tuned = mb.Tuner({"x": mb.Float(0.0, 1.0)}, sigma=1e-3, reward_range=(0, 1), initial=0, rng=0)
+    with pytest.warns(mb.AssumptionsRefutedWarning):
+        for value in (0.2, 0.9, 0.1, 0.8, 0.3, 0.7):
+            tuned.tell(tuned.adopt({"x": 0.5}), value)
+    assert not tuned.ask().trusted
+    assert not tuned.recommend().trusted
+
+
+def test_pairs_are_read_as_they_are():
+    space = mb.Space({"value": mb.Categorical([None, "", 1]), "state": mb.Int(1, 3), "params_x": mb.Float(0, 1)})
+    history = [({"value": v, "state": 2, "params_x": 0.5}, 0.5) for v in (None, "", 1)]
+    assert mb.Tuner(space, **STATED).learn(history).told == 3

@@ -96,6 +96,10 @@ class StudyCertificate(Certificate):
             lines.append("The space is what the trials span; state it as `space` if it is larger.")
         if self.left_out:
             lines.append("Not counted: " + ", ".join(f"{n} {why}" for why, n in self.left_out.items()) + ".")
+            if {"PRUNED", "FAIL"} & set(self.left_out):
+                lines.append(
+                    "What pruned them, or made them fail, must have had nothing to do with the noise of values."
+                )
         if self.possible:
             lines.append("Where the best can still be, as far as a search found:")
             lines += [f"  {part}" for part in self.possible]
@@ -150,7 +154,7 @@ def study_certificate(
 ) -> StudyCertificate:
     """The certificate of a sequence that has seen rewards of the objective, in terms of values and parameters."""
     with quiet(True):  # the user is told once, in the user's units
-        found = certificate(sequence, space.region, rng, warm=warm)
+        found = _at_a_configuration(certificate(sequence, space.region, rng, warm=warm), sequence, space)
         audit = dataclasses.replace(sequence.audit(), reward_range=objective.reward_range)
         trusted = found.trusted and not audit.noise_refuted
         possible = still_possible(sequence, space, found.action, rng) if trusted else ()
@@ -173,6 +177,15 @@ def study_certificate(
         possible=possible,
         audit=audit,
     )
+
+
+def _at_a_configuration(found: Certificate, sequence: MartingaleMixture, space: Space) -> Certificate:
+    """The certificate of the nearest configuration, where a parameter has too many values to list them."""
+    row = space.snapped(found.action)
+    if np.array_equal(row, found.action):
+        return found
+    lower, upper = float(sequence.lower(row)[0]), float(sequence.upper(row)[0])
+    return dataclasses.replace(found, action=row, lower=lower, upper=upper, gap=max(found.optimum_upper - lower, 0.0))
 
 
 def still_possible(

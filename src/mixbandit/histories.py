@@ -62,9 +62,7 @@ def read_history(
         rows, columns = _read_csv(Path(history))
         return _from_table(rows, columns, space, direction, value)
     if isinstance(history, Sequence) and history and all(_is_pair(item) for item in history):
-        records = [{**configuration, "value": number} for configuration, number in history]
-        columns = list(dict.fromkeys(name for record in records for name in record))
-        return _from_table(records, columns, space, direction, "value")
+        return _from_pairs(history, space, direction)
     raise InvalidInput(
         "a history is an Optuna study, a DataFrame, the path of a CSV file or a list of (configuration, value), "
         f"got {type(history).__name__}"
@@ -85,9 +83,22 @@ def _from_study(study: Any, space: Space | None, direction: str | None) -> Histo
     _some(complete, others)
     if space is None:
         space = space_of_trials([(trial.params, trial.distributions) for trial in complete])
+    else:
+        _check_covered([trial.params for trial in complete], space)
     known = tuple({name: v for name, v in trial.params.items() if name in space} for trial in complete)
     values = np.array([float(trial.value) for trial in complete])
     return History(space, known, values, directions[0] if direction is None else direction, others)
+
+
+def _check_covered(configurations: Sequence[Mapping[str, Any]], space: Space) -> None:
+    """What varies between trials, and is not in the space, would be taken for noise."""
+    seen: dict[str, Any] = {}
+    for configuration in configurations:
+        for name, value in configuration.items():
+            if name not in space and seen.setdefault(name, value) != value:
+                raise InvalidInput(
+                    f"the study varies {name!r}, which is not in the space: {', '.join(map(repr, space))}"
+                )
 
 
 def space_of_trials(trials: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> Space:
@@ -117,6 +128,8 @@ def as_parameter(name: str, distribution: Any) -> Parameter | None:
     """A parameter from one of Optuna's distributions; None for one that has a single value."""
     kind = type(distribution).__name__
     if kind == "CategoricalDistribution":
+        if len({_by_value(choice) for choice in distribution.choices}) < len(distribution.choices):
+            raise InvalidInput(f"{name!r} has choices that Optuna takes for equal: {distribution.choices!r}")
         return Categorical(distribution.choices) if len(distribution.choices) > 1 else None
     if kind not in ("FloatDistribution", "IntDistribution"):
         raise InvalidInput(f"{name!r} has a distribution that is not known here: {distribution!r}")
@@ -126,6 +139,11 @@ def as_parameter(name: str, distribution: Any) -> Parameter | None:
         return Float(distribution.low, distribution.high, distribution.log, distribution.step)
     # Optuna's logarithmic integers have step 1.
     return Int(distribution.low, distribution.high, distribution.log, distribution.step)
+
+
+def _by_value(choice: Any) -> Any:
+    """What tells choices apart where 1, 1.0 and True are the same."""
+    return choice if isinstance(choice, bool | int | float | str | None) else repr(choice)
 
 
 def _condition(
@@ -144,6 +162,22 @@ def _condition(
         f"{name!r} is missing in some trials, and no categorical parameter tells in which: pass the space, with its "
         "conditions, as space=mixbandit.Space({…}, {…})"
     )
+
+
+def _from_pairs(pairs: Sequence[Any], space: Space | None, direction: str | None) -> History:
+    configurations = tuple(dict(configuration) for configuration, _ in pairs)
+    values = _numbers([number for _, number in pairs], "value")
+    known = space_spanned(configurations) if space is None else space
+    if space is None:  # what never varies is no parameter
+        configurations = tuple({name: v for name, v in c.items() if name in known} for c in configurations)
+    return History(known, configurations, values, direction or "maximize", {}, space is None)
+
+
+def _numbers(values: Sequence[Any], name: str) -> Array:
+    try:
+        return np.array([float(value) for value in values])
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"the column {name!r} must hold numbers: {error}") from error
 
 
 def _from_table(
@@ -175,10 +209,7 @@ def _from_table(
         {name: record[column] for column, name in names.items() if not _is_missing(record.get(column))}
         for record in complete
     )
-    try:
-        values = np.array([float(record[target]) for record in complete])
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"the column {target!r} must hold numbers: {error}") from error
+    values = _numbers([record[target] for record in complete], target)
     inferred = space is None
     known = space_spanned(configurations) if space is None else space
     configurations = tuple({name: v for name, v in c.items() if name in known} for c in configurations)

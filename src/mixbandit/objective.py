@@ -10,7 +10,16 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from mixbandit._validation import LARGEST_DATUM, Array, check_finite, one_of, positive, positive_int
+from mixbandit._validation import (
+    LARGEST_DATUM,
+    Array,
+    check_finite,
+    nonnegative,
+    one_of,
+    positive,
+    positive_int,
+    probability,
+)
 from mixbandit.confidence import MartingaleMixture
 from mixbandit.errors import AssumptionsMissing, InvalidInput, reading
 from mixbandit.features import FeatureMap, RandomFourier, WithConstant
@@ -46,12 +55,17 @@ class Objective:
             positive_int(self.samples, "samples")
         if self.sigma is not None and self.samples is not None:
             raise InvalidInput("state sigma, or the number of samples, not both")
+        for name in ("sigma", "norm_bound"):
+            if getattr(self, name) is not None:
+                positive(getattr(self, name), name)
+        probability(self.delta, "delta")
+        nonnegative(self.misspecification, "misspecification")
 
     @property
     def noise(self) -> float:
         """σ as it was stated, or by Hoeffding's lemma."""
         if self.sigma is not None:
-            return positive(self.sigma, "sigma")
+            return self.sigma
         if self.reward_range is None:
             raise AssumptionsMissing(
                 "nothing bounds the noise, so that nothing can be guaranteed. If single results lie in a range, as "
@@ -65,7 +79,7 @@ class Objective:
     def norm(self) -> float:
         """The norm bound as it was stated, or twice the width of the range."""
         if self.norm_bound is not None:
-            return positive(self.norm_bound, "norm_bound")
+            return self.norm_bound
         if self.reward_range is None:
             raise AssumptionsMissing(
                 "sigma bounds the noise, and nothing bounds the function: state reward_range=(low, high), between "

@@ -7,6 +7,7 @@ which is 1 and the others 0. So a confidence sequence sees rows of numbers, and 
 from __future__ import annotations
 
 import abc
+import functools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +44,7 @@ class Parameter(abc.ABC):
     def decode(self, coordinates: Array) -> Any:
         """The nearest allowed value."""
 
-    @property
+    @functools.cached_property
     def levels(self) -> Array | None:
         """Coordinates of all values, (m, width), where they are finitely many and not too many."""
         return None
@@ -60,7 +61,8 @@ class _Number(Parameter):
     log: bool
     step: float | None
 
-    def _check(self) -> None:
+    def _check(self, as_type: type) -> None:
+        """Refuse what makes no sense; numbers become Python's own, whatever library they came from."""
         kind = type(self).__name__
         for name in ("low", "high"):
             value = getattr(self, name)
@@ -75,6 +77,9 @@ class _Number(Parameter):
             raise InvalidInput(
                 f"{kind}: step must be positive and at most high − low = {self.high - self.low:g}, got {self.step!r}"
             )
+        for name in ("low", "high", "step"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, as_type(getattr(self, name)))
 
     @property
     def width(self) -> int:
@@ -85,8 +90,8 @@ class _Number(Parameter):
             raise InvalidInput(f"{name} must be a number between {self.low!r} and {self.high!r}, got {value!r}")
         number = float(value)
         slack = 1e-9 * (self.high - self.low)
-        if not self.low - slack <= number <= self._last + slack:
-            raise InvalidInput(f"{name} must lie between {self.low!r} and {self._last!r}, got {value!r}")
+        if not self.low - slack <= number <= self.last + slack:
+            raise InvalidInput(f"{name} must lie between {self.low!r} and {self.last!r}, got {value!r}")
         if self.step is not None:
             steps = (number - self.low) / self.step
             if abs(steps - round(steps)) > _OFF_STEP:
@@ -97,18 +102,18 @@ class _Number(Parameter):
         number = self._value(min(max(float(coordinates[0]), 0.0), 1.0))
         if self.step is None:
             return min(max(number, float(self.low)), float(self.high))
-        count = round((self._last - self.low) / self.step)
+        count = round((self.last - self.low) / self.step)
         return self._stepped(min(max(round((number - self.low) / self.step), 0), count))
 
-    @property
+    @functools.cached_property
     def levels(self) -> Array | None:
-        if self.step is None or (self._last - self.low) / self.step >= _MOST_LISTED:
+        if self.step is None or (self.last - self.low) / self.step >= _MOST_LISTED:
             return None
-        count = round((self._last - self.low) / self.step) + 1
+        count = round((self.last - self.low) / self.step) + 1
         return np.array([[self._position(float(self._stepped(i)))] for i in range(count)])
 
     @property
-    def _last(self) -> float:
+    def last(self) -> float:
         """The largest value: steps may end before `high`."""
         if self.step is None:
             return self.high
@@ -120,15 +125,15 @@ class _Number(Parameter):
 
     def _position(self, number: float) -> float:
         if self.log:
-            return (math.log(number) - math.log(self.low)) / (math.log(self._last) - math.log(self.low))
-        return (number - self.low) / (self._last - self.low)
+            return (math.log(number) - math.log(self.low)) / (math.log(self.last) - math.log(self.low))
+        return (number - self.low) / (self.last - self.low)
 
     def _value(self, position: float) -> float:
         if position in (0.0, 1.0):  # the ends exactly, not up to rounding
-            return float(self._last if position else self.low)
+            return float(self.last if position else self.low)
         if self.log:
-            return math.exp(math.log(self.low) + position * (math.log(self._last) - math.log(self.low)))
-        return self.low + position * (self._last - self.low)
+            return math.exp(math.log(self.low) + position * (math.log(self.last) - math.log(self.low)))
+        return self.low + position * (self.last - self.low)
 
     def state_dict(self) -> dict[str, Any]:
         kind = {"type": type(self).__name__, "low": self.low, "high": self.high}
@@ -145,7 +150,7 @@ class Float(_Number):
     step: float | None = None
 
     def __post_init__(self) -> None:
-        self._check()
+        self._check(float)
         if self.log and self.step is not None:
             raise InvalidInput(f"Float: a logarithmic scale has no steps, got log=True and step={self.step!r}")
 
@@ -164,7 +169,7 @@ class Int(_Number):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, Integral):
                 raise InvalidInput(f"Int: {name} must be an integer, got {value!r}")
-        self._check()
+        self._check(int)
 
 
 @dataclass(frozen=True)
@@ -194,7 +199,7 @@ class Categorical(Parameter):
             if type(choice) is type(value) and choice == value:
                 return self._one_hot(i)
         for i, choice in enumerate(self.choices):
-            if choice == value:
+            if choice == value or (choice != choice and value != value):  # NaN is not equal to itself  # noqa: PLR0124
                 return self._one_hot(i)
         raise InvalidInput(f"{name} must be one of {list(self.choices)!r}, got {value!r}")
 
@@ -206,7 +211,7 @@ class Categorical(Parameter):
     def decode(self, coordinates: Array) -> Any:
         return self.choices[int(np.argmax(coordinates))]
 
-    @property
+    @functools.cached_property
     def levels(self) -> Array:
         return np.eye(self.width, dtype=np.float64)
 
@@ -346,6 +351,11 @@ class Space(Mapping[str, Parameter]):
     def encode_all(self, configurations: Sequence[Mapping[str, Any]]) -> Array:
         """Rows (n, dim)."""
         return np.array([self.encode(parameters) for parameters in configurations]).reshape(-1, self.dim)
+
+    def snapped(self, row: Array) -> Array:
+        """The row of the nearest configuration; the same one if it stands for a configuration already."""
+        nearest = self.encode(self.decode(row))
+        return row if np.abs(nearest - row).max() <= _ROUNDING else nearest
 
     def same(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         """Whether two configurations are equal in what matters, up to rounding."""

@@ -15,7 +15,7 @@ import numpy as np
 from mixbandit import plots
 from mixbandit._extras import import_extra
 from mixbandit._statefile import read_state, write_state
-from mixbandit._validation import as_generator, as_number, nonnegative_int, one_of, positive_int
+from mixbandit._validation import Array, as_generator, as_number, nonnegative_int, one_of, positive_int
 from mixbandit.acquisition import Optimism, Pessimism, search_box
 from mixbandit.certify import StudyCertificate, study_certificate
 from mixbandit.confidence import Audit, MartingaleMixture
@@ -25,7 +25,7 @@ from mixbandit.forecasters import Forecaster, Mixture
 from mixbandit.histories import read_history
 from mixbandit.objective import Objective
 from mixbandit.policies import UCB, Choice
-from mixbandit.policies.acting import quiet
+from mixbandit.policies.acting import nudged, quiet
 from mixbandit.space import Space
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ class Trial:
     id: int
     parameters: dict[str, Any]
     interval: tuple[float, float]
+    trusted: bool = True  # False: the values refute what was stated, and nothing is guaranteed
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,7 @@ class Recommendation:
     parameters: dict[str, Any]
     interval: tuple[float, float]
     by: str
+    trusted: bool = True  # False: the values refute what was stated, and nothing is guaranteed
 
 
 class Tuner:
@@ -97,6 +99,7 @@ class Tuner:
         self.objective = Objective(reward_range, samples, sigma, norm_bound, delta, misspecification, direction)
         sequence = self.objective.sequence(self.space, features, mixture)
         self.initial = nonnegative_int(initial, "initial")
+        self._spread_used = 0
         self._history: list[Told] = []
         generator = as_generator(rng)
         self._spread_seed = int(generator.integers(2**32))
@@ -136,20 +139,38 @@ class Tuner:
         """What to try next; with `n`, a list of as many, in which no two are equal where a parameter is continuous."""
         count = 1 if n is None else positive_int(n, "n")
         spread = min(max(self.initial - self.told - len(self._policy.pending), 0), count)
-        # Past what was learnt elsewhere, too: that may have begun with the same configurations.
-        first = max(self._policy.rounds, self.told + len(self._policy.pending))
-        configurations = self.space.spread(first + spread, rng=self._spread_seed)[first:] if spread else []
-        before, choices = self._policy._before_asking(), []
+        before, used, choices = self._policy._before_asking(), self._spread_used, []
         try:
-            for row in self.space.encode_all(configurations):
+            for row in self._spread(spread):
                 choices += [self._policy.adopt(row)]
             if spread < count:
-                choices += self._policy.ask(n=count - spread)
+                choices += [self._as_configuration(choice) for choice in self._policy.ask(n=count - spread)]
         except BaseException:  # also an interrupt: what nobody was given is not pending
             self._policy._take_back(before, choices)
+            self._spread_used = used
             raise
         trials = [self._trial(choice) for choice in choices]
         return trials[0] if n is None else trials
+
+    def _spread(self, count: int) -> Iterator[Array]:
+        """The next rows of the beginning, none of which is pending."""
+        if not count:
+            return
+        # Past what was learnt elsewhere, too: that may have begun with the same configurations.
+        first = max(self._spread_used, self.told + len(self._policy.pending))
+        region = self.space.region
+        for row in self.space.encode_all(self.space.spread(first + count, rng=self._spread_seed)[first:]):
+            pending = [self.space.encode(trial.parameters) for trial in self.pending]
+            yield self.space.snapped(nudged(row, region, pending, self._policy._rng))
+        self._spread_used = first + count
+
+    def _as_configuration(self, choice: Choice) -> Choice:
+        """The choice at a row that stands for a configuration, where a parameter has too many values to list them."""
+        row = self.space.snapped(choice.action)
+        if row is choice.action:
+            return choice
+        self._policy.cancel(choice)
+        return self._policy.adopt(row)
 
     def adopt(self, parameters: Mapping[str, Any]) -> Trial:
         """Count a configuration of somebody else's as a trial, to be told like any other: what is tried already."""
@@ -171,10 +192,12 @@ class Tuner:
         return self
 
     def learn(self, history: Any, *, value: str | None = None) -> Self:
-        """Learn from a run that is there already: whatever `certify` reads, of this space and direction."""
+        """Learn from a run that is there already: whatever `certify` reads, of this space and direction.
+
+        An Optuna study says its direction, which must be the tuner's; a table does not.
+        """
         run = read_history(history, space=self.space, value=value)
-        told = getattr(history, "directions", None)
-        if told is not None and run.direction != self.objective.direction:
+        if getattr(history, "directions", None) is not None and run.direction != self.objective.direction:
             raise InvalidInput(f"the study wants to {run.direction}, this tuner to {self.objective.direction}")
         rewards = self.objective.reward(run.values)
         values = zip(run.configurations, run.values.tolist(), strict=True)
@@ -201,13 +224,20 @@ class Tuner:
             # What the certificate begins with, so that it is about the same configuration.
             score = Pessimism(self._sequence, None) if by == "lower" else Optimism(self._sequence, None, 0.0)
             row = search_box(score, self._sequence.features, self.space.region, rng, warm=self._policy._warm).action
+            row = self.space.snapped(row)
             ends = (float(bound[0]) for bound in (self._sequence.lower(row), self._sequence.upper(row)))
-        return Recommendation(self.space.decode(row), self.objective.interval(*ends), by)
+            interval, trusted = self.objective.interval(*ends), not self._policy.refuted
+        return Recommendation(self.space.decode(row), interval, by, trusted)
 
     def certificate(self) -> StudyCertificate:
         """What is guaranteed of the recommended configuration, and which ones can still be better."""
         rng = np.random.default_rng(_READING_SEED)
         return study_certificate(self._sequence, self.objective, self.space, rng, warm=self._policy._warm)
+
+    def reseed(self, rng: int | np.random.Generator | None) -> Self:
+        """Go on with other random numbers: for copies that must not all choose the same."""
+        self._policy._rng = as_generator(rng)
+        return self
 
     def audit(self) -> Audit:
         """What the values say about what was stated."""
@@ -254,7 +284,7 @@ class Tuner:
 
     def _trial(self, choice: Choice) -> Trial:
         interval = self.objective.interval(choice.lower, choice.upper)
-        return Trial(choice.id, self.space.decode(choice.action), interval)
+        return Trial(choice.id, self.space.decode(choice.action), interval, choice.trusted)
 
     # ---- files
 
@@ -267,6 +297,7 @@ class Tuner:
             "policy": self._policy.state_dict(),
             "initial": self.initial,
             "spread_seed": self._spread_seed,
+            "spread_used": self._spread_used,
             "history": [dataclasses.asdict(told) for told in self._history],
         }
 
@@ -279,7 +310,8 @@ class Tuner:
         with reading("the tuner"):
             new.space = Space.from_state_dict(state["space"])
             new.objective = Objective.from_state_dict(state["objective"])
-            new.initial, new._spread_seed = int(state["initial"]), int(state["spread_seed"])
+            new.initial = int(state["initial"])
+            new._spread_seed, new._spread_used = int(state["spread_seed"]), int(state["spread_used"])
             new._history = [
                 Told(part["parameters"], part["value"], part["interval"] and tuple(part["interval"]))
                 for part in state["history"]

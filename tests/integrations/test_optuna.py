@@ -140,7 +140,7 @@ def test_a_space_of_every_kind(space, stated, caplog):
     study.optimize(lambda trial: of_everything(suggest(trial, EVERYTHING)), n_trials=40)
     for trial in study.trials:
         EVERYTHING.encode(trial.params)  # steps, integers and conditions are respected
-    assert study.best_value > 0.75
+    assert study.best_value > 0.7
     # Without the space, the conditional parameter is beyond the model: intervals would be about something else.
     certified = [LOWER in t.user_attrs for t in study.trials]
     assert all(certified) if space and stated else not any(certified[15:])
@@ -285,6 +285,9 @@ def test_a_study_stops_once_the_gap_is_proven():
         ({"reward_range": (1.0, 0.0)}, mb.InvalidInput, "low < high"),
         ({"reward_range": (0.0, 1.0), "deterministic_objective": True}, mb.InvalidInput, "no noise"),
         ({"n_startup_trials": -1}, mb.InvalidInput, "n_startup_trials"),
+        ({"exploration": -1.0}, mb.InvalidInput, "exploration"),
+        ({"delta": 2.0, **STATED}, mb.InvalidInput, "delta"),
+        ({"misspecification": -1.0, **STATED}, mb.InvalidInput, "misspecification"),
         ({"space": {"x": 1}}, mb.InvalidInput, "must be a Space"),
     ],
 )
@@ -293,11 +296,37 @@ def test_bad_settings_are_refused(options, error, message):
         MixBanditSampler(**options)
 
 
+def test_a_callback_says_what_is_missing_and_looks_as_often_as_it_should(monkeypatch):
+    with pytest.raises(mb.AssumptionsMissing):
+        StopOnGap(0.1)
+    with pytest.raises(mb.InvalidInput, match="low < high"):
+        StopOnGap(0.1, reward_range=(1.0, 0.0))
+    looked, stop = [], StopOnGap(0.1, every=4, **STATED)
+    monkeypatch.setattr(
+        "mixbandit.integrations.optuna.certify", lambda study, **_: looked.append(len(study.trials)) or mb_certificate()
+    )
+    study = make(**STATED)
+
+    def objective(trial):
+        value = simple(trial)
+        if 4 <= trial.number < 8:
+            raise optuna.TrialPruned
+        return value
+
+    study.optimize(objective, n_trials=14, callbacks=[stop])
+    assert looked == [4, 12]
+
+
+def mb_certificate():
+    return mb.certify([({"x": 0.1}, 0.5), ({"x": 0.9}, 0.5)], **STATED)
+
+
 def test_a_value_beyond_the_stated_range_is_an_error():
     study = make(n_startup_trials=0, **STATED)
     study.optimize(lambda trial: 3.0 + trial.suggest_float("x", 0.0, 1.0), n_trials=1)
-    with pytest.raises(mb.InvalidInput, match=r"lies outside reward_range=\(0, 1\)"):
-        study.ask().suggest_float("x", 0.0, 1.0)
+    for _ in range(2):  # every time: nothing goes on as if it had not been there
+        with pytest.raises(mb.InvalidInput, match=r"trial 0: value 3.\d+ lies outside reward_range=\(0, 1\)"):
+            study.ask().suggest_float("x", 0.0, 1.0)
 
 
 def test_the_package_for_optunahub_loads_and_its_example_runs(monkeypatch, capsys):
@@ -307,3 +336,123 @@ def test_the_package_for_optunahub_loads_and_its_example_runs(monkeypatch, capsy
     monkeypatch.setattr(optunahub, "load_module", lambda package: module)
     runpy.run_path(str(root / "package" / "samplers" / "mixbandit" / "example.py"), run_name="__main__")
     assert "Its expected value is at least" in capsys.readouterr().out
+
+
+def slope(trial):
+    return 0.1 + 0.7 * trial.suggest_float("x", 0.0, 1.0) + 0.1 * trial.suggest_float("y", 0.0, 1.0)
+
+
+def test_only_a_trial_that_was_played_as_it_was_chosen_carries_an_interval():
+    precise = {"reward_range": (0.0, 1.0), "samples": 10_000, "n_startup_trials": 0}
+    study = make(**precise)
+    study.optimize(slope, n_trials=12)
+    study.enqueue_trial({"x": 0.0})
+    study.optimize(slope, n_trials=1)
+    assert study.trials[-1].params["x"] == 0.0
+    assert LOWER not in study.trials[-1].user_attrs
+    study.optimize(slope, n_trials=1)
+    assert LOWER in study.trials[-1].user_attrs
+    # A parameter that appears later is not in the model, whether it varies in a trial or only between trials.
+    for first, later in (
+        (lambda trial: None, lambda trial: trial.suggest_float("z", 0.0, 1.0)),
+        (lambda trial: trial.suggest_int("e", 1, 1), lambda trial: trial.suggest_int("e", 2, 2)),
+    ):
+        study = make(**precise)
+        study.optimize(lambda trial, other=first: slope(trial) + 0.0 * (other(trial) or 0), n_trials=6)
+        assert LOWER in study.trials[-1].user_attrs
+        study.optimize(lambda trial, other=later: slope(trial) + 0.0 * (other(trial) or 0), n_trials=2)
+        assert not any(LOWER in trial.user_attrs for trial in study.trials[-2:])
+
+
+def test_refuted_assumptions_leave_no_intervals():
+    study, rng = make(sigma=1e-3, reward_range=(0.0, 1.0), n_startup_trials=0), np.random.default_rng(0)
+    with pytest.warns(mb.AssumptionsRefutedWarning):
+        study.optimize(lambda t: 0.0 * t.suggest_float("x", 0.0, 1.0) + rng.choice([0.2, 0.8]), n_trials=12)
+    assert LOWER not in study.trials[-1].user_attrs
+
+
+def test_one_sampler_serves_several_studies():
+    sampler = MixBanditSampler(seed=0, n_startup_trials=0, **STATED)
+    studies = [optuna.create_study(direction="maximize", sampler=sampler) for _ in range(2)]
+    for level, study in zip((0.9, 0.1, 0.9), (*studies, studies[0]), strict=True):
+        study.optimize(lambda t, level=level: level + 0.0 * t.suggest_float("x", 0.0, 1.0), n_trials=10)
+        last = study.trials[-1]
+        assert last.user_attrs[LOWER] <= level <= last.user_attrs[UPPER]
+
+
+@pytest.mark.parametrize("choices", [(None, 1), ("", "a"), (float("nan"), 1.0), (0.5, "a", None, False)])
+def test_choices_of_any_kind(choices):
+    study = make(n_startup_trials=2, **STATED)
+
+    def objective(trial):
+        return 0.5 + 0.3 * trial.suggest_float("x", 0.0, 1.0) * (
+            trial.suggest_categorical("value", choices) is choices[0]
+        )
+
+    study.optimize(objective, n_trials=8)
+    again = MixBanditSampler(seed=1, **STATED)
+    study.sampler = again
+    study.optimize(objective, n_trials=1)
+    assert again._cache.tuner.told == 8
+
+
+def test_choices_that_optuna_takes_for_equal_are_refused():
+    study = make(n_startup_trials=0)
+    study.optimize(lambda trial: float(trial.suggest_categorical("c", [1, "b"]) == 1), n_trials=1)
+    with pytest.raises(mb.InvalidInput, match="takes for equal"):
+        study.sampler.sample_relative(
+            study, study.ask()._cached_frozen_trial, {"c": optuna.distributions.CategoricalDistribution([1, True])}
+        )
+
+
+@pytest.mark.parametrize("values", [[1e200], [1e60, 1.0, 2.0, 3.0], [float("inf"), 1.0, -float("inf")], [1e-300] * 3])
+def test_without_stated_noise_any_values_will_do(values):
+    study, left = make("minimize", n_startup_trials=0), iter(values * 4)
+    study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0) * 0.0 + next(left), n_trials=len(values) * 4)
+    assert study.sampler._cache is not None or len(values) == 1
+
+
+def test_a_sampler_around_it_may_fix_parameters():
+    inner = MixBanditSampler(seed=0, space=EVERYTHING, n_startup_trials=2, **STATED)
+    with pytest.warns(optuna.exceptions.ExperimentalWarning):
+        around = optuna.samplers.PartialFixedSampler({"a": 0.25}, inner)
+    study = optuna.create_study(direction="maximize", sampler=around)
+    study.optimize(lambda trial: of_everything(suggest(trial, EVERYTHING)), n_trials=6)
+    assert all(trial.params["a"] == 0.25 for trial in study.trials)
+    assert inner._cache.tuner.told == 5
+
+
+def test_an_independent_sampler_is_told_of_trials():
+    grid = optuna.samplers.GridSampler({"x": [0.1, 0.2, 0.3]}, seed=0)
+    study = make(independent_sampler=grid, n_startup_trials=2)
+    study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), n_trials=2)
+    assert {trial.params["x"] for trial in study.trials} <= {0.1, 0.2, 0.3}
+
+
+def test_threads_keep_what_was_learnt():
+    study = make(n_startup_trials=2, **STATED)
+    made = []
+    started = study.sampler._started
+    study.sampler._started = lambda *args: made.append(1) or started(*args)
+    study.optimize(simple, n_trials=30, n_jobs=4)
+    assert len(made) <= 3
+
+
+def test_processes_with_the_same_seed_begin_differently():
+    one, two = (make(seed=5) for _ in range(2))
+    study = one
+    points = []
+    for sampler in (one.sampler, two.sampler):  # as two processes on one study would
+        study.sampler = sampler
+        trial = study.ask()
+        points.append((trial.suggest_float("x", 0.0, 1.0), trial.suggest_float("y", 0.0, 1.0)))
+    assert points[0] != points[1]
+    assert points[0][0] != points[0][1]
+
+
+def test_a_study_that_varies_more_than_the_space_is_not_certified():
+    study = make(space=mb.Space({"x": mb.Float(0.0, 1.0)}), **STATED)
+    study.optimize(slope, n_trials=5)
+    assert not any(LOWER in trial.user_attrs for trial in study.trials[1:])
+    with pytest.raises(mb.InvalidInput, match="varies 'y', which is not in the space"):
+        study.sampler.certificate(study)

@@ -16,6 +16,9 @@ from mixbandit._validation import Array
 from mixbandit.actions.box import Box
 from mixbandit.errors import InvalidInput
 
+# Values that differ by no more than this are the same.
+_ROUNDING = 1e-9
+
 
 @dataclass(frozen=True, eq=False)
 class Levels:
@@ -118,6 +121,12 @@ class MixedBox(Box):
             columns = list(part.columns)
             new[:, columns] = part.values[part.nearest(rows[:, columns])]
         return self.pinned(new)
+
+    def index_of(self, row: Array) -> None:
+        super().index_of(row)
+        allowed = self.snapped(row[None])[0]
+        if np.abs(allowed - row).max() > _ROUNDING:
+            raise InvalidInput(f"action {row} has values that are not allowed; the nearest that are: {allowed}")
 
     def pinned(self, rows: Array) -> Array:
         """The rows with fixed values where coordinates do not matter."""

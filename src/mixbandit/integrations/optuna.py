@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 import threading
-from collections.abc import Iterable, Mapping
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mixbandit._validation import nonnegative_int, positive, positive_int
+from mixbandit._validation import Array, nonnegative, nonnegative_int, positive, positive_int
 from mixbandit.certify import StudyCertificate, certify
 from mixbandit.errors import InvalidInput, MissingDependency
 from mixbandit.histories import as_parameter
@@ -49,6 +49,8 @@ _GUESSED_NOISE, _DETERMINISTIC_NOISE = 0.1, 0.01
 _MOST_ATTEMPTS = 5
 # The range of values seen so far is taken a little larger, so that not every new best value changes it.
 _MARGIN = 0.25
+# Values beyond this, infinite ones too, are taken as this.
+_LARGEST = 1e50
 
 
 class MixBanditSampler(BaseSampler):
@@ -61,7 +63,8 @@ class MixBanditSampler(BaseSampler):
 
     Parameters that not every trial has are sampled by `independent_sampler`, unless the whole `space`, with its
     conditions, is given. `n_startup_trials` are spread over the space, or left to an `independent_sampler` that is
-    given. RUNNING trials, of other threads and processes too, count as pending.
+    given. RUNNING trials, of other threads and processes too, count as pending. Trials that are pruned or fail do not
+    count; for intervals to hold, that must have nothing to do with the noise of their values.
     """
 
     def __init__(
@@ -94,34 +97,40 @@ class MixBanditSampler(BaseSampler):
         self._space = space
         self._n_startup_trials = nonnegative_int(n_startup_trials, "n_startup_trials")
         self._guessed_noise = _DETERMINISTIC_NOISE if deterministic_objective else _GUESSED_NOISE
-        self._exploration = exploration
+        self._exploration = nonnegative(exploration, "exploration")
         self._warn_independent_sampling = bool(warn_independent_sampling)
-        self._spreads = independent_sampler is None
-        self._independent_sampler = independent_sampler or RandomSampler(seed=seed)
-        self._rng = np.random.default_rng(seed)
+        self._independent_sampler = independent_sampler
+        self._seed = int(np.random.default_rng(seed).integers(2**63))
         self._intersection = optuna.search_space.IntersectionSearchSpace()
+        self._followed: tuple[Any, int] | None = None  # the storage and the id of the study
         self._cache: _Cache | None = None
+        self._said = False  # that trials carry no intervals
         self._lock = threading.RLock()
 
     def __getstate__(self) -> dict[str, Any]:
         # What is left out is found again in the study.
-        return {k: v for k, v in self.__dict__.items() if k not in ("_lock", "_cache")}
+        return {k: v for k, v in self.__dict__.items() if k not in ("_lock", "_cache", "_followed", "_intersection")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._lock, self._cache = threading.RLock(), None
+        self._lock, self._cache, self._followed = threading.RLock(), None, None
+        self._intersection = optuna.search_space.IntersectionSearchSpace()
 
     def reseed_rng(self) -> None:
-        """Forget the seed: called in every process but one."""
-        self._rng = np.random.default_rng()
-        self._cache = None
-        self._independent_sampler.reseed_rng()
+        """Forget the seed, not what was learnt: Optuna calls this for every trial of a thread of its own."""
+        with self._lock:
+            self._seed = int(np.random.default_rng().integers(2**63))
+            if self._cache is not None:
+                self._cache.tuner.reseed(self._seed)
+        if self._independent_sampler is not None:
+            self._independent_sampler.reseed_rng()
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         """The whole space where it was given, else what all completed trials share."""
         if self._space is not None:
             return {name: as_distribution(self._space, name) for name in self._space}
         with self._lock:
+            self._turn_to(study)
             shared = self._intersection.calculate(study)
         return {name: distribution for name, distribution in shared.items() if not distribution.single()}
 
@@ -134,20 +143,26 @@ class MixBanditSampler(BaseSampler):
             return {}
         # One thread at a time: the next one must see what this one chose.
         with self._lock:
-            cache = self._up_to_date(study, trial, search_space)
-            if not self._spreads and cache.tuner.told < self._n_startup_trials:
-                return {}
-            certified = self._stated is not None and cache.is_whole
-            with quiet(not certified):  # what was only guessed, or leaves out parameters, may well be refuted
-                chosen = self._chosen(study, trial, cache, certified)
-        return dict(chosen.parameters)
+            self._turn_to(study)
+            try:
+                cache = self._up_to_date(study, trial, search_space)
+                self._say_what_is_missing(cache)
+                if self._independent_sampler is not None and cache.tuner.told < self._n_startup_trials:
+                    return {}
+                # What was only guessed, or leaves out parameters, may well be refuted.
+                with quiet(not self._certifies(cache)):
+                    chosen = self._chosen(study, trial, cache)
+            except BaseException:  # half of what is new may have been learnt: the next one begins with the study again
+                self._cache = None
+                raise
+        return {name: value for name, value in chosen.parameters.items() if name in search_space}
 
-    def _chosen(self, study: Study, trial: FrozenTrial, cache: _Cache, certified: bool) -> Trial:
+    def _chosen(self, study: Study, trial: FrozenTrial, cache: _Cache) -> Trial:
         """What the tuner asks for, unless another process is at it already."""
         for attempts_left in reversed(range(_MOST_ATTEMPTS)):
             chosen = cache.tuner.ask()
             cache.followed[trial.number] = chosen
-            self._publish(study, trial, chosen, certified=certified)
+            _publish(study, trial, cache.internal(chosen.parameters))
             # Two processes that chose the same at the same time both see it now, and the later trial gives way.
             running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
             cache.follow(running, trial.number)
@@ -165,84 +180,136 @@ class MixBanditSampler(BaseSampler):
             complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
             if len(complete) >= max(self._n_startup_trials, 1):
                 _logger.warning(
-                    f"The parameter {param_name!r} of trial {trial.number} is sampled by "
-                    f"{type(self._independent_sampler).__name__}: not every trial so far has it, with the same range. "
-                    "State the whole space, with its conditions, as space=mixbandit.Space({…}, {…}) to have it chosen "
-                    "with the others, or pass warn_independent_sampling=False."
+                    f"The parameter {param_name!r} of trial {trial.number} is sampled independently: not every trial "
+                    "so far has it, with the same range. State the whole space, with its conditions, as "
+                    "space=mixbandit.Space({…}, {…}) to have it chosen with the others, or pass "
+                    "warn_independent_sampling=False."
                 )
-        return self._independent_sampler.sample_independent(study, trial, param_name, param_distribution)
+        # Processes with the same seed must not draw the same numbers for different trials.
+        entropy = (self._seed, trial.number, zlib.crc32(param_name.encode()))
+        sampler = self._independent_sampler or RandomSampler(int(np.random.SeedSequence(entropy).generate_state(1)[0]))
+        return sampler.sample_independent(study, trial, param_name, param_distribution)
+
+    def before_trial(self, study: Study, trial: FrozenTrial) -> None:
+        """Nothing of ours; the independent sampler may want to know."""
+        if self._independent_sampler is not None:
+            self._independent_sampler.before_trial(study, trial)
+
+    def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
+        """Attach the interval that was known when the trial was chosen, if it was played as it was chosen."""
+        with self._lock:
+            cache = self._cache
+            ours = cache is not None and self._followed == (study._storage, study._study_id)
+            chosen = cache.followed.get(trial.number) if cache is not None and ours else None
+            if cache is not None and chosen is not None and self._certifies(cache) and chosen.trusted:
+                played = cache.parameters(trial.params)
+                if played is not None and cache.tuner.space.same(played, chosen.parameters) and cache.covers(trial):
+                    for name, bound in zip((LOWER, UPPER), chosen.interval, strict=True):
+                        study._storage.set_trial_user_attr(trial._trial_id, name, bound)
+        if self._independent_sampler is not None:
+            self._independent_sampler.after_trial(study, trial, state, values)
 
     def certificate(self, study: Study) -> StudyCertificate:
         """What is guaranteed of the study's best configuration; AssumptionsMissing if nothing was stated."""
-        return certify(study, space=self._space, **_stated(self._stated or Objective()))
+        return certify(study, space=self._space, **_keywords(self._stated or Objective()))
+
+    def _say_what_is_missing(self, cache: _Cache) -> None:
+        if self._stated is None or cache.beyond is None or self._said:
+            return
+        self._said = True
+        _logger.warning(
+            f"Trials carry no intervals: trial {cache.beyond} has parameters beside {', '.join(cache.tuner.space)}. "
+            "State the whole space, with its conditions, as space=mixbandit.Space({…}, {…})."
+        )
+
+    def _certifies(self, cache: _Cache) -> bool:
+        return self._stated is not None and cache.is_whole
 
     # ---- the study, followed
 
+    def _turn_to(self, study: Study) -> None:
+        """Forget what belongs to another study."""
+        now = (study._storage, study._study_id)
+        if self._followed is None or self._followed[0] is not now[0] or self._followed[1] != now[1]:
+            self._followed, self._cache = now, None
+            self._intersection = optuna.search_space.IntersectionSearchSpace()
+
     def _up_to_date(self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]) -> _Cache:
         trials = study.get_trials(deepcopy=False)
-        complete = [t for t in trials if t.state == TrialState.COMPLETE]
         cache = self._cache
-        if cache is None or cache.study != study._study_id or cache.distributions != search_space:
+        if cache is not None and cache.distributions != search_space:
             cache = None
-        objective = self._objective(study, complete, cache)
-        if cache is None or cache.tuner.objective != objective:
-            cache = self._cache = self._started(study, search_space, objective)
+        scale: Scale | None = None
+        if self._stated is None:
+            values = np.array([t.value for t in trials if t.state == TrialState.COMPLETE and t.value is not None])
+            scale = Scale.of(values, study.direction.name.lower(), None if cache is None else cache.scale)
+            if cache is not None and cache.scale != scale:
+                cache = None
+        if cache is None:
+            cache = self._cache = self._started(study.direction.name.lower(), search_space, scale)
         with quiet(True):
             cache.follow(trials, trial.number)
         return cache
 
-    def _started(self, study: Study, search_space: dict[str, BaseDistribution], objective: Objective) -> _Cache:
-        space = self._space or Space({n: p for n, d in search_space.items() if (p := as_parameter(n, d)) is not None})
+    def _started(self, direction: str, search_space: dict[str, BaseDistribution], scale: Scale | None) -> _Cache:
+        guess = Objective((0.0, 1.0), sigma=self._guessed_noise)
         tuner = Tuner(
-            space,
-            **_stated(objective),
-            direction=objective.direction,
+            self._space or Space({n: p for n, d in search_space.items() if (p := as_parameter(n, d)) is not None}),
+            **_keywords(self._stated or guess),
+            direction=direction,
             exploration=self._exploration,
-            initial=self._n_startup_trials if self._spreads else 0,
-            rng=int(self._rng.integers(2**63)),
+            initial=self._n_startup_trials if self._independent_sampler is None else 0,
+            # Whoever begins with the study again goes on with the same beginning.
+            rng=self._seed,
         )
-        clip = None if self._stated is not None else objective.reward_range
-        return _Cache(study._study_id, search_space, tuner, clip)
+        return _Cache(search_space, tuner, scale)
 
-    def _objective(self, study: Study, complete: list[FrozenTrial], cache: _Cache | None) -> Objective:
-        """What was stated, or else a guess from the values so far: the same one for as long as it does."""
-        direction = study.direction.name.lower()
-        if self._stated is not None:
-            return Objective(**_stated(self._stated), direction=direction)
-        values = np.array([t.value for t in complete if t.value is not None and math.isfinite(t.value)])
-        if cache is not None and cache.tuner.objective.reward_range is not None:
-            low, high = cache.tuner.objective.reward_range
-            best_is_inside = not len(values) or (
-                low <= values.min() if direction == "minimize" else values.max() <= high
-            )
-            if best_is_inside and len(values) < 2 * max(cache.values_then, 1):
-                return cache.tuner.objective
-        low, high = _range_of(values, direction)
-        return Objective((low, high), sigma=self._guessed_noise * (high - low), direction=direction)
 
-    def _publish(self, study: Study, trial: FrozenTrial, chosen: Trial, *, certified: bool) -> None:
-        storage = study._storage
-        text = json.dumps(chosen.parameters)
-        for i, start in enumerate(range(0, len(text), _LONGEST_ATTRIBUTE)):
-            part = text[start : start + _LONGEST_ATTRIBUTE]
-            storage.set_trial_system_attr(trial._trial_id, f"{_CHOSEN}:{i}", part)
-        if certified:
-            for name, bound in zip((LOWER, UPPER), chosen.interval, strict=True):
-                storage.set_trial_user_attr(trial._trial_id, name, bound)
+@dataclass(frozen=True)
+class Scale:
+    """The range of values that are taken as 0 to 1 where nobody says anything about them; others are cut to it."""
+
+    low: float
+    high: float
+    values: int  # of so many
+
+    @classmethod
+    def of(cls, values: Array, direction: str, before: Scale | None) -> Scale:
+        """A range that holds the good values, with a margin; `before` as long as it does."""
+        gains = np.clip(values if direction == "maximize" else -values, -_LARGEST, _LARGEST)
+        best = float(gains.max(initial=-_LARGEST))
+        if before is not None:
+            top = before.high if direction == "maximize" else -before.low
+            if best <= top and len(values) < 2 * max(before.values, 1):
+                return before
+        if not len(values):
+            return cls(0.0, 1.0, 0)
+        # Far worse values than most would leave the others no resolution.
+        middle = float(np.median(gains))
+        worst = max(float(gains.min()), middle - 3.0 * (best - middle)) if best > middle else float(gains.min())
+        width = best - worst
+        if width <= 1e-12 * (1.0 + abs(best)):
+            width = 1.0 + abs(best)
+        low, high = best - width, best + _MARGIN * width
+        return cls(*((low, high) if direction == "maximize" else (-high, -low)), len(values))
+
+    def __call__(self, value: float) -> float:
+        """A value, between 0 and 1."""
+        return min(max((min(max(value, -_LARGEST), _LARGEST) - self.low) / (self.high - self.low), 0.0), 1.0)
 
 
 @dataclass
 class _Cache:
     """A tuner that has seen the trials of a study, and which of them."""
 
-    study: int
     distributions: dict[str, BaseDistribution]
     tuner: Tuner
-    clip: tuple[float, float] | None  # values beyond are taken as these
+    scale: Scale | None
     followed: dict[int, Trial] = field(default_factory=dict)  # trials under way, by number
     done: set[int] = field(default_factory=set)
-    values_then: int = 0  # how many values there were when the tuner was made
-    is_whole: bool = True  # whether the space has all parameters that trials have
+    constants: dict[str, Any] = field(default_factory=dict)  # of parameters that are not in the space
+    is_whole: bool = True  # whether the space has all parameters that trials vary
+    beyond: int | None = None  # the first trial for which it has not
 
     def follow(self, trials: Iterable[FrozenTrial], current: int) -> None:
         """Learn what is new: trials that began elsewhere, that ended, that failed."""
@@ -252,26 +319,38 @@ class _Cache:
                 continue
             if trial.state == TrialState.COMPLETE:
                 self.done.add(trial.number)
-                known = self._parameters(trial.params)
-                self.is_whole &= known is not None and not self._others(trial)
-                pending = self.followed.pop(trial.number, None)
-                if known is None or trial.value is None:
-                    self._forget(pending)
-                elif pending is not None and self.tuner.space.same(pending.parameters, known):
-                    self.tuner.tell(pending, self._clipped(trial.value))
-                else:  # somebody else chose, or changed, its parameters
-                    self._forget(pending)
-                    learnt.append((known, self._clipped(trial.value)))
+                learnt += self._ended(trial)
             elif trial.state in (TrialState.FAIL, TrialState.PRUNED):
                 self.done.add(trial.number)
                 self._forget(self.followed.pop(trial.number, None))
             elif trial.state == TrialState.RUNNING and trial.number not in self.followed:
-                known = self._parameters({**_chosen(trial), **trial.params})
+                fixed = trial.system_attrs.get("fixed_params", {})
+                known = self.parameters({**self._published(trial), **fixed, **trial.params})
                 if known is not None:
                     self.followed[trial.number] = self.tuner.adopt(known)
         if learnt:
             self.tuner.learn(learnt)
-        self.values_then = self.values_then or self.tuner.told
+
+    def _ended(self, trial: FrozenTrial) -> list[tuple[dict[str, Any], float]]:
+        """Learn from a completed trial that was chosen here; return it if it was not."""
+        known, pending = self.parameters(trial.params), self.followed.pop(trial.number, None)
+        whole = known is not None and self.covers(trial)
+        if self.is_whole and not whole:
+            self.beyond = trial.number
+        self.is_whole &= whole
+        if known is None or trial.value is None:
+            self._forget(pending)
+            return []
+        value = trial.value if self.scale is None else self.scale(trial.value)
+        try:
+            self.tuner.objective.reward(np.array([value]))
+        except InvalidInput as error:
+            raise InvalidInput(f"trial {trial.number}: {error}") from error
+        if pending is not None and self.tuner.space.same(pending.parameters, known):
+            self.tuner.tell(pending, value)
+            return []
+        self._forget(pending)  # somebody else chose, or changed, its parameters
+        return [(known, value)]
 
     def is_taken(self, number: int) -> bool:
         """Whether an earlier trial that is under way has the same parameters as this one."""
@@ -280,7 +359,7 @@ class _Cache:
             return False  # there may be nothing else
         return any(n < number and same(other.parameters, mine) for n, other in self.followed.items())
 
-    def _parameters(self, given: Mapping[str, Any]) -> dict[str, Any] | None:
+    def parameters(self, given: Mapping[str, Any]) -> dict[str, Any] | None:
         """The parameters as the tuner has them; None if they are not all there, or beyond its space."""
         space = self.tuner.space
         try:
@@ -288,16 +367,36 @@ class _Cache:
         except InvalidInput:
             return None
 
-    def _others(self, trial: FrozenTrial) -> bool:
-        space = self.tuner.space
-        return any(name not in space and not d.single() for name, d in trial.distributions.items())
+    def covers(self, trial: FrozenTrial) -> bool:
+        """Whether a trial differs from others in parameters of the space only."""
+        others = {name: value for name, value in trial.params.items() if name not in self.tuner.space}
+        single = all(trial.distributions[name].single() for name in others)
+        return single and all(self.constants.setdefault(name, value) == value for name, value in others.items())
+
+    def internal(self, parameters: Mapping[str, Any]) -> dict[str, float]:
+        """Parameters as Optuna stores them: numbers only, whatever choices are."""
+        known = {n: v for n, v in parameters.items() if n in self.distributions}
+        return {name: float(self.distributions[name].to_internal_repr(value)) for name, value in known.items()}
+
+    def _published(self, trial: FrozenTrial) -> dict[str, Any]:
+        """The parameters that a sampler of this kind chose for a trial."""
+        parts = {k: v for k, v in trial.system_attrs.items() if k.startswith(f"{_CHOSEN}:")}
+        if not parts:
+            return {}
+        found: dict[str, float] = json.loads("".join(parts[f"{_CHOSEN}:{i}"] for i in range(len(parts))))
+        return {n: self.distributions[n].to_external_repr(v) for n, v in found.items() if n in self.distributions}
 
     def _forget(self, pending: Trial | None) -> None:
         if pending is not None:
             self.tuner.fail(pending)
 
-    def _clipped(self, value: float) -> float:
-        return value if self.clip is None else min(max(value, self.clip[0]), self.clip[1])
+
+def _publish(study: Study, trial: FrozenTrial, parameters: dict[str, float]) -> None:
+    """Let other processes know what was chosen."""
+    text = json.dumps(parameters)
+    for i, start in enumerate(range(0, len(text), _LONGEST_ATTRIBUTE)):
+        part = text[start : start + _LONGEST_ATTRIBUTE]
+        study._storage.set_trial_system_attr(trial._trial_id, f"{_CHOSEN}:{i}", part)
 
 
 class StopOnGap:
@@ -307,17 +406,33 @@ class StopOnGap:
     `mixbandit.certify`.
     """
 
-    def __init__(self, gap: float, *, every: int = 10, **stated: Any) -> None:
+    def __init__(
+        self,
+        gap: float,
+        *,
+        every: int = 10,
+        reward_range: tuple[float, float] | None = None,
+        samples: int | None = None,
+        sigma: float | None = None,
+        norm_bound: float | None = None,
+        delta: float = 0.05,
+        misspecification: float = 0.0,
+        space: Space | None = None,
+    ) -> None:
         self.gap, self.every = positive(gap, "gap"), positive_int(every, "every")
-        self._stated = stated
+        self._stated = Objective(reward_range, samples, sigma, norm_bound, delta, misspecification)
+        _ = self._stated.noise, self._stated.norm  # what is missing is said here
+        self._space = space
+        self._looked_at = 0
         self.certificate: StudyCertificate | None = None
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
         """Look, now and then."""
         complete = len(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)))
-        if not complete or complete % self.every:
+        if complete < self._looked_at + self.every:
             return
-        self.certificate = certify(study, **self._stated)
+        self._looked_at = complete
+        self.certificate = certify(study, space=self._space, **_keywords(self._stated))
         if self.certificate.proven and self.certificate.trusted and self.certificate.gap <= self.gap:
             study.stop()
 
@@ -328,34 +443,11 @@ def as_distribution(space: Space, name: str) -> BaseDistribution:
     if isinstance(kind, Categorical):
         return CategoricalDistribution(kind.choices)
     if isinstance(kind, Int):
-        return IntDistribution(kind.low, kind.high, log=kind.log, step=kind.step)
+        return IntDistribution(kind.low, int(kind.last), log=kind.log, step=kind.step)
     assert isinstance(kind, Float)
-    return FloatDistribution(kind.low, kind.high, log=kind.log, step=kind.step)
+    return FloatDistribution(kind.low, kind.last, log=kind.log, step=kind.step)
 
 
-def _stated(objective: Objective) -> dict[str, Any]:
+def _keywords(objective: Objective) -> dict[str, Any]:
     """What an objective states, but for the direction."""
     return {name: value for name, value in objective.state_dict().items() if name != "direction"}
-
-
-def _range_of(values: np.ndarray[Any, Any], direction: str) -> tuple[float, float]:
-    """A range that holds the good values, with a margin; far worse ones than most would leave it no resolution."""
-    if not len(values):
-        return 0.0, 1.0
-    gains = values if direction == "maximize" else -values
-    best, middle = float(gains.max()), float(np.median(gains))
-    worst = max(float(gains.min()), middle - 3.0 * (best - middle)) if best > middle else float(gains.min())
-    width = best - worst
-    if width <= 1e-12 * (1.0 + abs(best)):
-        width = 1.0 + abs(best)
-    low, high = best - width, best + _MARGIN * width
-    return (low, high) if direction == "maximize" else (-high, -low)
-
-
-def _chosen(trial: FrozenTrial) -> dict[str, Any]:
-    """The parameters that some sampler of this kind chose for a trial."""
-    parts = {k: v for k, v in trial.system_attrs.items() if k.startswith(f"{_CHOSEN}:")}
-    if not parts:
-        return {}
-    found: dict[str, Any] = json.loads("".join(parts[f"{_CHOSEN}:{i}"] for i in range(len(parts))))
-    return found
