@@ -349,9 +349,9 @@ def test_a_value_belongs_to_the_integer_that_was_tried():
 
 def test_what_is_refuted_is_not_trusted():
     tuned = mb.Tuner({"x": mb.Float(0.0, 1.0)}, sigma=1e-3, reward_range=(0, 1), initial=0, rng=0)
+    history = [({"x": 0.5}, value) for value in (0.2, 0.9, 0.1, 0.8, 0.3, 0.7)]
     with pytest.warns(mb.AssumptionsRefutedWarning):
-        for value in (0.2, 0.9, 0.1, 0.8, 0.3, 0.7):
-            tuned.tell(tuned.adopt({"x": 0.5}), value)
+        tuned.learn(history).ask()
     assert not tuned.ask().trusted
     assert not tuned.recommend().trusted
 

@@ -304,7 +304,7 @@ class Space(Mapping[str, Parameter]):
 
     __hash__ = None  # type: ignore[assignment]
 
-    @property
+    @functools.cached_property
     def region(self) -> Box:
         """The unit box that rows lie in, with its discrete coordinates."""
         parts = [
@@ -359,6 +359,8 @@ class Space(Mapping[str, Parameter]):
 
     def same(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         """Whether two configurations are equal in what matters, up to rounding."""
+        if one == other and all(type(one[name]) is type(other[name]) for name in one):  # 1 and True may be two choices
+            return True
         return bool(np.abs(self.encode(one) - self.encode(other)).max() <= _ROUNDING)
 
     def decode(self, row: Array) -> dict[str, Any]:

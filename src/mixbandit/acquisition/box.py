@@ -50,7 +50,7 @@ class Effort:
 
 THOROUGH = Effort()
 # For choosing under noise, where coming near an optimum is as good as being there.
-QUICK = Effort(screened=(96, 8), starts=(4, 0.5), steps=6, shrinks=2, every_combination=False, exchanged=2, exchanges=1)
+QUICK = Effort(screened=(96, 8), starts=(3, 0.5), steps=5, shrinks=2, every_combination=False, exchanged=2, exchanges=1)
 
 
 @dataclass(frozen=True)

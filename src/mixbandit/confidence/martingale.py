@@ -72,6 +72,7 @@ class MartingaleMixture(BallSequence):
         self.misspecification = nonnegative(misspecification, "misspecification")
         self._mixture = Standard() if mixture is None else mixture
         self._cost = as_cost(self._mixture, self.features, self.sigma)
+        self._closed_cache: tuple[Ridge, float | None] | None = None
 
     @property
     def mixture(self) -> Mixture | Forecaster:
@@ -161,18 +162,27 @@ class MartingaleMixture(BallSequence):
         return ridge if ridge.is_accurate else None
 
     def _centre(self, alpha: float | None) -> Array | None:
+        closed = None if alpha is None else self._closed_form(alpha)
+        return None if closed is None else closed[0].theta
+
+    def _closed_form(self, alpha: float) -> tuple[Ridge, float] | None:
+        """The ellipsoid at α₀, as a ridge regression and its squared radius; None where it has to be found otherwise."""
         ridge = self._own_ridge() if alpha == self.alpha0 else None
-        return None if ridge is None or self.is_empty else ridge.theta
+        if ridge is None:
+            return None
+        known = self._closed_cache
+        if known is None or known[0] is not ridge:  # a ridge regression belongs to the data it was made from
+            # Both quadratic terms of ρ(α₀) cancel (the paper's label eqn:special_radius).
+            rho = self.sigma**2 * ridge.log_det + self._delta_term(self.sigma) + alpha * self.norm_bound**2
+            known = self._closed_cache = (ridge, None if self.is_empty else rho)
+        return None if known[1] is None else (ridge, known[1])
 
     def _maximum(self, phi: Array, alpha: float | None, *, with_theta: bool) -> Maximum:
-        if alpha is not None and alpha == self.alpha0:
-            ridge = self._own_ridge()
-            if ridge is not None and not self.is_empty:
-                # Both quadratic terms of ρ(α₀) cancel (the paper's label eqn:special_radius).
-                rho = self.sigma**2 * ridge.log_det + self._delta_term(self.sigma) + alpha * self.norm_bound**2
-                quick = ridge_maximum(ridge, phi, rho, with_theta=with_theta)
-                if quick is not None:
-                    return quick
+        closed = None if alpha is None else self._closed_form(alpha)
+        if closed is not None:
+            quick = ridge_maximum(closed[0], phi, closed[1], with_theta=with_theta)
+            if quick is not None:
+                return quick
         if not self._uses_ridge_form:
             return super()._maximum(phi, alpha, with_theta=with_theta)
         ridge_alpha = self._ridge_alpha(self._cost)

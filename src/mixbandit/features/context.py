@@ -93,7 +93,9 @@ class WithConstant(FeatureMap):
         return np.concatenate((np.zeros((len(inner), 1, self.dim_in)), inner), axis=1)
 
     def _with(self, phi: Array) -> Array:
-        return np.hstack((np.full((len(phi), 1), self.value), phi))
+        rows = np.empty((len(phi), self.dim))  # np.hstack takes longer than all the rest for a few rows
+        rows[:, 0], rows[:, 1:] = self.value, phi
+        return rows
 
     def _probes(self) -> Array:
         return self.features._probes()
