@@ -47,6 +47,8 @@ ORDER = [
     "__main__",
 ]
 INSIDE = {
+    "integrations": ["optuna"],
+    "integrations.optuna": ["following", "sampler", "stopping"],
     "features": ["base", "random", "context"],
     "actions": ["arms", "box", "mixed", "regions"],
     "forecasters": ["base", "linear", "prequential", "gaussian", "adaptive", "grid"],
@@ -92,14 +94,17 @@ INSIDE = {
 }
 
 
-def rank(module: str) -> tuple[int, int]:
+def rank(module: str) -> tuple[int, ...]:
     """Where `mixbandit.x.y` stands; a package itself comes after its modules."""
     _, part, *rest = module.split(".")
-    inner = INSIDE.get(part, [])
-    if rest and rest[0] in inner:
-        return ORDER.index(part), inner.index(rest[0])
-    assert not rest or part not in INSIDE, f"{module} is not in the order: add it"
-    return ORDER.index(part), len(inner)
+    places, inside = [ORDER.index(part)], part
+    for name in rest:
+        if inside not in INSIDE:
+            break
+        assert name in INSIDE[inside], f"{module} is not in the order: add it"
+        places.append(INSIDE[inside].index(name))
+        inside = f"{inside}.{name}"
+    return (*places, len(INSIDE.get(inside, [])))
 
 
 def modules():

@@ -140,7 +140,8 @@ def test_a_space_of_every_kind(space, stated, caplog):
     study.optimize(lambda trial: of_everything(suggest(trial, EVERYTHING)), n_trials=40)
     for trial in study.trials:
         EVERYTHING.encode(trial.params)  # steps, integers and conditions are respected
-    assert study.best_value > 0.7
+    values = [trial.value for trial in study.trials]
+    assert np.mean(values[-10:]) > np.mean(values[:10]) + 0.1
     # Without the space, the conditional parameter is beyond the model: intervals would be about something else.
     certified = [LOWER in t.user_attrs for t in study.trials]
     assert all(certified) if space and stated else not any(certified[15:])
@@ -303,7 +304,8 @@ def test_a_callback_says_what_is_missing_and_looks_as_often_as_it_should(monkeyp
         StopOnGap(0.1, reward_range=(1.0, 0.0))
     looked, stop = [], StopOnGap(0.1, every=4, **STATED)
     monkeypatch.setattr(
-        "mixbandit.integrations.optuna.certify", lambda study, **_: looked.append(len(study.trials)) or mb_certificate()
+        "mixbandit.integrations.optuna.stopping.certify",
+        lambda study, **_: looked.append(len(study.trials)) or mb_certificate(),
     )
     study = make(**STATED)
 

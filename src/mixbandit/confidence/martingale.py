@@ -166,7 +166,7 @@ class MartingaleMixture(BallSequence):
         return None if closed is None else closed[0].theta
 
     def _closed_form(self, alpha: float) -> tuple[Ridge, float] | None:
-        """The ellipsoid at α₀, as a ridge regression and its squared radius; None where it has to be found otherwise."""
+        """The ellipsoid at α₀, as a ridge regression and its squared radius; None where it must be found otherwise."""
         ridge = self._own_ridge() if alpha == self.alpha0 else None
         if ridge is None:
             return None

@@ -1,56 +1,44 @@
-"""Optuna: a sampler that acts on confidence bounds, and a callback that stops a study once enough is proven.
+"""The sampler.
 
-The sampler keeps nothing that the study does not hold: whoever opens the study, in whatever process, goes on from its
-trials. What it keeps in memory is only a cache, brought up to date by the trials that are new.
+It keeps nothing that the study does not hold: whoever opens the study, in whatever process, goes on from its trials.
+What it keeps in memory is only a cache, brought up to date by the trials that are new.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import optuna
+from optuna.distributions import BaseDistribution
+from optuna.samplers import BaseSampler, RandomSampler
+from optuna.trial import FrozenTrial, TrialState
 
-from mixbandit._validation import Array, nonnegative, nonnegative_int, positive, positive_int
+from mixbandit._validation import nonnegative, nonnegative_int
 from mixbandit.certify import StudyCertificate, certify
-from mixbandit.errors import InvalidInput, MissingDependency
+from mixbandit.errors import InvalidInput
 from mixbandit.histories import as_parameter
+from mixbandit.integrations.optuna.following import Following, Scale, as_distribution, keywords, publish
 from mixbandit.objective import Objective
 from mixbandit.policies.acting import quiet
-from mixbandit.space import Categorical, Float, Int, Space
+from mixbandit.space import Space
 from mixbandit.tuner import EXPLORATION, INITIAL, Trial, Tuner
-
-try:
-    import optuna
-    from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
-    from optuna.samplers import BaseSampler, RandomSampler
-    from optuna.trial import FrozenTrial, TrialState
-except ImportError as error:
-    raise MissingDependency("this needs optuna: pip install 'mixbandit[optuna]'") from error
 
 if TYPE_CHECKING:
     from optuna.study import Study
 
 _logger = logging.getLogger(__name__)
 
-# Attributes of a trial: the interval of its expected value when it was chosen, for people; and its parameters, for
-# other processes, which see them before the objective has asked for all of them.
+# Attributes of a trial: the interval of its expected value when it was chosen.
 LOWER, UPPER = "mixbandit_lower", "mixbandit_upper"
-_CHOSEN = "mixbandit:parameters"
-_LONGEST_ATTRIBUTE = 2045  # of a database
 # Where nobody says how noisy values are, the sampler acts as if it were so large a share of the values' range.
 _GUESSED_NOISE, _DETERMINISTIC_NOISE = 0.1, 0.01
 # So often a choice is made anew because another process made the same one.
 _MOST_ATTEMPTS = 5
-# The range of values seen so far is taken a little larger, so that not every new best value changes it.
-_MARGIN = 0.25
-# Values beyond this, infinite ones too, are taken as this.
-_LARGEST = 1e50
 
 
 class MixBanditSampler(BaseSampler):
@@ -103,7 +91,7 @@ class MixBanditSampler(BaseSampler):
         self._seed = int(np.random.default_rng(seed).integers(2**63))
         self._intersection = optuna.search_space.IntersectionSearchSpace()
         self._followed: tuple[Any, int] | None = None  # the storage and the id of the study
-        self._cache: _Cache | None = None
+        self._cache: Following | None = None
         self._said = False  # that trials carry no intervals
         self._lock = threading.RLock()
 
@@ -157,12 +145,12 @@ class MixBanditSampler(BaseSampler):
                 raise
         return {name: value for name, value in chosen.parameters.items() if name in search_space}
 
-    def _chosen(self, study: Study, trial: FrozenTrial, cache: _Cache) -> Trial:
+    def _chosen(self, study: Study, trial: FrozenTrial, cache: Following) -> Trial:
         """What the tuner asks for, unless another process is at it already."""
         for attempts_left in reversed(range(_MOST_ATTEMPTS)):
             chosen = cache.tuner.ask()
             cache.followed[trial.number] = chosen
-            _publish(study, trial, cache.internal(chosen.parameters))
+            publish(study, trial, cache.internal(chosen.parameters))
             # Two processes that chose the same at the same time both see it now, and the later trial gives way.
             running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
             cache.follow(running, trial.number)
@@ -211,9 +199,9 @@ class MixBanditSampler(BaseSampler):
 
     def certificate(self, study: Study) -> StudyCertificate:
         """What is guaranteed of the study's best configuration; AssumptionsMissing if nothing was stated."""
-        return certify(study, space=self._space, **_keywords(self._stated or Objective()))
+        return certify(study, space=self._space, **keywords(self._stated or Objective()))
 
-    def _say_what_is_missing(self, cache: _Cache) -> None:
+    def _say_what_is_missing(self, cache: Following) -> None:
         if self._stated is None or cache.beyond is None or self._said:
             return
         self._said = True
@@ -222,7 +210,7 @@ class MixBanditSampler(BaseSampler):
             "State the whole space, with its conditions, as space=mixbandit.Space({…}, {…})."
         )
 
-    def _certifies(self, cache: _Cache) -> bool:
+    def _certifies(self, cache: Following) -> bool:
         return self._stated is not None and cache.is_whole
 
     # ---- the study, followed
@@ -234,7 +222,7 @@ class MixBanditSampler(BaseSampler):
             self._followed, self._cache = now, None
             self._intersection = optuna.search_space.IntersectionSearchSpace()
 
-    def _up_to_date(self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]) -> _Cache:
+    def _up_to_date(self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]) -> Following:
         trials = study.get_trials(deepcopy=False)
         cache = self._cache
         if cache is not None and cache.distributions != search_space:
@@ -251,203 +239,15 @@ class MixBanditSampler(BaseSampler):
             cache.follow(trials, trial.number)
         return cache
 
-    def _started(self, direction: str, search_space: dict[str, BaseDistribution], scale: Scale | None) -> _Cache:
+    def _started(self, direction: str, search_space: dict[str, BaseDistribution], scale: Scale | None) -> Following:
         guess = Objective((0.0, 1.0), sigma=self._guessed_noise)
         tuner = Tuner(
             self._space or Space({n: p for n, d in search_space.items() if (p := as_parameter(n, d)) is not None}),
-            **_keywords(self._stated or guess),
+            **keywords(self._stated or guess),
             direction=direction,
             exploration=self._exploration,
             initial=self._n_startup_trials if self._independent_sampler is None else 0,
             # Whoever begins with the study again goes on with the same beginning.
             rng=self._seed,
         )
-        return _Cache(search_space, tuner, scale)
-
-
-@dataclass(frozen=True)
-class Scale:
-    """The range of values that are taken as 0 to 1 where nobody says anything about them; others are cut to it."""
-
-    low: float
-    high: float
-    values: int  # of so many
-
-    @classmethod
-    def of(cls, values: Array, direction: str, before: Scale | None) -> Scale:
-        """A range that holds the good values, with a margin; `before` as long as it does."""
-        gains = np.clip(values if direction == "maximize" else -values, -_LARGEST, _LARGEST)
-        best = float(gains.max(initial=-_LARGEST))
-        if before is not None:
-            top = before.high if direction == "maximize" else -before.low
-            if best <= top and len(values) < 2 * max(before.values, 1):
-                return before
-        if not len(values):
-            return cls(0.0, 1.0, 0)
-        # Far worse values than most would leave the others no resolution.
-        middle = float(np.median(gains))
-        worst = max(float(gains.min()), middle - 3.0 * (best - middle)) if best > middle else float(gains.min())
-        width = best - worst
-        if width <= 1e-12 * (1.0 + abs(best)):
-            width = 1.0 + abs(best)
-        low, high = best - width, best + _MARGIN * width
-        return cls(*((low, high) if direction == "maximize" else (-high, -low)), len(values))
-
-    def __call__(self, value: float) -> float:
-        """A value, between 0 and 1."""
-        return min(max((min(max(value, -_LARGEST), _LARGEST) - self.low) / (self.high - self.low), 0.0), 1.0)
-
-
-@dataclass
-class _Cache:
-    """A tuner that has seen the trials of a study, and which of them."""
-
-    distributions: dict[str, BaseDistribution]
-    tuner: Tuner
-    scale: Scale | None
-    followed: dict[int, Trial] = field(default_factory=dict)  # trials under way, by number
-    done: set[int] = field(default_factory=set)
-    constants: dict[str, Any] = field(default_factory=dict)  # of parameters that are not in the space
-    is_whole: bool = True  # whether the space has all parameters that trials vary
-    beyond: int | None = None  # the first trial for which it has not
-
-    def follow(self, trials: Iterable[FrozenTrial], current: int) -> None:
-        """Learn what is new: trials that began elsewhere, that ended, that failed."""
-        learnt = []
-        for trial in trials:
-            if trial.number in self.done or trial.number == current:
-                continue
-            if trial.state == TrialState.COMPLETE:
-                self.done.add(trial.number)
-                learnt += self._ended(trial)
-            elif trial.state in (TrialState.FAIL, TrialState.PRUNED):
-                self.done.add(trial.number)
-                self._forget(self.followed.pop(trial.number, None))
-            elif trial.state == TrialState.RUNNING and trial.number not in self.followed:
-                fixed = trial.system_attrs.get("fixed_params", {})
-                known = self.parameters({**self._published(trial), **fixed, **trial.params})
-                if known is not None:
-                    self.followed[trial.number] = self.tuner.adopt(known)
-        if learnt:
-            self.tuner.learn(learnt)
-
-    def _ended(self, trial: FrozenTrial) -> list[tuple[dict[str, Any], float]]:
-        """Learn from a completed trial that was chosen here; return it if it was not."""
-        known, pending = self.parameters(trial.params), self.followed.pop(trial.number, None)
-        whole = known is not None and self.covers(trial)
-        if self.is_whole and not whole:
-            self.beyond = trial.number
-        self.is_whole &= whole
-        if known is None or trial.value is None:
-            self._forget(pending)
-            return []
-        value = trial.value if self.scale is None else self.scale(trial.value)
-        try:
-            self.tuner.objective.reward(np.array([value]))
-        except InvalidInput as error:
-            raise InvalidInput(f"trial {trial.number}: {error}") from error
-        if pending is not None and self.tuner.space.same(pending.parameters, known):
-            self.tuner.tell(pending, value)
-            return []
-        self._forget(pending)  # somebody else chose, or changed, its parameters
-        return [(known, value)]
-
-    def is_taken(self, number: int) -> bool:
-        """Whether an earlier trial that is under way has the same parameters as this one."""
-        mine, same = self.followed[number].parameters, self.tuner.space.same
-        if not self.tuner.space.region.continuous.any():
-            return False  # there may be nothing else
-        return any(n < number and same(other.parameters, mine) for n, other in self.followed.items())
-
-    def parameters(self, given: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The parameters as the tuner has them; None if they are not all there, or beyond its space."""
-        space = self.tuner.space
-        try:
-            return space.decode(space.encode({name: value for name, value in given.items() if name in space}))
-        except InvalidInput:
-            return None
-
-    def covers(self, trial: FrozenTrial) -> bool:
-        """Whether a trial differs from others in parameters of the space only."""
-        others = {name: value for name, value in trial.params.items() if name not in self.tuner.space}
-        single = all(trial.distributions[name].single() for name in others)
-        return single and all(self.constants.setdefault(name, value) == value for name, value in others.items())
-
-    def internal(self, parameters: Mapping[str, Any]) -> dict[str, float]:
-        """Parameters as Optuna stores them: numbers only, whatever choices are."""
-        known = {n: v for n, v in parameters.items() if n in self.distributions}
-        return {name: float(self.distributions[name].to_internal_repr(value)) for name, value in known.items()}
-
-    def _published(self, trial: FrozenTrial) -> dict[str, Any]:
-        """The parameters that a sampler of this kind chose for a trial."""
-        parts = {k: v for k, v in trial.system_attrs.items() if k.startswith(f"{_CHOSEN}:")}
-        if not parts:
-            return {}
-        found: dict[str, float] = json.loads("".join(parts[f"{_CHOSEN}:{i}"] for i in range(len(parts))))
-        return {n: self.distributions[n].to_external_repr(v) for n, v in found.items() if n in self.distributions}
-
-    def _forget(self, pending: Trial | None) -> None:
-        if pending is not None:
-            self.tuner.fail(pending)
-
-
-def _publish(study: Study, trial: FrozenTrial, parameters: dict[str, float]) -> None:
-    """Let other processes know what was chosen."""
-    text = json.dumps(parameters)
-    for i, start in enumerate(range(0, len(text), _LONGEST_ATTRIBUTE)):
-        part = text[start : start + _LONGEST_ATTRIBUTE]
-        study._storage.set_trial_system_attr(trial._trial_id, f"{_CHOSEN}:{i}", part)
-
-
-class StopOnGap:
-    """A callback for `study.optimize`: stop once no configuration can be better than the recommended one by `gap`.
-
-    It looks after every `every` completed trials. `certificate` is what it saw last. State the same about values as for
-    `mixbandit.certify`.
-    """
-
-    def __init__(
-        self,
-        gap: float,
-        *,
-        every: int = 10,
-        reward_range: tuple[float, float] | None = None,
-        samples: int | None = None,
-        sigma: float | None = None,
-        norm_bound: float | None = None,
-        delta: float = 0.05,
-        misspecification: float = 0.0,
-        space: Space | None = None,
-    ) -> None:
-        self.gap, self.every = positive(gap, "gap"), positive_int(every, "every")
-        self._stated = Objective(reward_range, samples, sigma, norm_bound, delta, misspecification)
-        _ = self._stated.noise, self._stated.norm  # what is missing is said here
-        self._space = space
-        self._looked_at = 0
-        self.certificate: StudyCertificate | None = None
-
-    def __call__(self, study: Study, trial: FrozenTrial) -> None:
-        """Look, now and then."""
-        complete = len(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)))
-        if complete < self._looked_at + self.every:
-            return
-        self._looked_at = complete
-        self.certificate = certify(study, space=self._space, **_keywords(self._stated))
-        if self.certificate.proven and self.certificate.trusted and self.certificate.gap <= self.gap:
-            study.stop()
-
-
-def as_distribution(space: Space, name: str) -> BaseDistribution:
-    """Optuna's distribution of a parameter."""
-    kind = space[name]
-    if isinstance(kind, Categorical):
-        return CategoricalDistribution(kind.choices)
-    if isinstance(kind, Int):
-        return IntDistribution(kind.low, int(kind.last), log=kind.log, step=kind.step)
-    assert isinstance(kind, Float)
-    return FloatDistribution(kind.low, kind.last, log=kind.log, step=kind.step)
-
-
-def _keywords(objective: Objective) -> dict[str, Any]:
-    """What an objective states, but for the direction."""
-    return {name: value for name, value in objective.state_dict().items() if name != "direction"}
+        return Following(search_space, tuner, scale)
