@@ -130,6 +130,7 @@ class _Ours:
 
     def __init__(self, settings: TuningSettings, space: Space, seed: int) -> None:
         options = json.loads(settings.options)
+        self._certified = not options
         lengthscale, number = options.pop("lengthscale", LENGTHSCALE), options.pop("number", FEATURES)
         if (lengthscale, number) != (LENGTHSCALE, FEATURES):
             fourier = RandomFourier(space.dim, number, lengthscale * np.sqrt(len(space)), rng=0)
@@ -144,14 +145,16 @@ class _Ours:
         self._tuner.tell(trial, value)
 
     def recommend(self) -> dict[str, Any]:
-        certificate = self._tuner.certificate()
+        found = self._tuner.recommend("lower")
+        # The proof of the gap takes longer than all trials; variants are compared without it.
+        certificate = self._tuner.certificate() if self._certified else None
         return {
-            "recommendation": certificate.action,
+            "recommendation": found.parameters,
             "by_mean": self._tuner.recommend("mean").parameters,
-            "lower": certificate.interval[0],
-            "upper": certificate.interval[1],
-            "gap": certificate.gap,
-            "refuted": int(not certificate.trusted),
+            "lower": found.interval[0],
+            "upper": found.interval[1],
+            "gap": "" if certificate is None else certificate.gap,
+            "refuted": int(not found.trusted),
         }
 
 

@@ -22,6 +22,8 @@ KEPT = (
 SHOWN = ("mean", "recommended", "ms", "covers", "width", "gap")
 ORDER = ("mixbandit", "TPE", "CMA-ES", "GP", "random")
 TRIALS = 200
+# Variants are compared over so many seeds, the same ones for all.
+ABLATION_SEEDS = 10
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,10 @@ class Cell:
 
     def __getitem__(self, column: str) -> NDArray[np.float64]:
         return np.array([float(row[column]) for row in self.rows if row[column] != ""])
+
+    def first(self, seeds: int) -> Cell:
+        """The runs of the first seeds."""
+        return Cell(self.task, self.tuner, self.options, [r for r in self.rows if int(r["repetition"]) < seeds])
 
     def curve(self) -> NDArray[np.float64]:
         """Expected reward, mean over seeds, by trial."""
@@ -101,7 +107,7 @@ def _ablations(cells: dict[tuple[str, str, str], Cell]) -> list[tuple[str, ...]]
     """Means over the development tasks, for every setting that was played on all of them."""
     rows: list[tuple[str, ...]] = []
     for tuner, options in sorted({(tuner, options) for _, tuner, options in cells}, key=_place):
-        found = [cell for task in DEVELOPMENT if (cell := cells.get((task, tuner, options))) is not None]
+        found = [cell.first(ABLATION_SEEDS) for task in DEVELOPMENT if (cell := cells.get((task, tuner, options)))]
         if len(found) == len(DEVELOPMENT):
             mean, recommended, ms = (np.mean([c[name].mean() for c in found]) for name in ("mean", "recommended", "ms"))
             setting = "default" if options == "{}" else options.strip("{}").replace('"', "")
