@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 import mixbandit as mb
 from mixbandit.certificates import certificate
+from mixbandit.certify import _at_a_configuration
 from mixbandit.cli import app
 from mixbandit.histories import read_history
 from mixbandit.objective import default_features
@@ -261,3 +262,24 @@ def test_certificates_of_studies_are_certificates(study):
     found = mb.certify(study, **STATED)
     assert isinstance(found, mb.Certificate)
     assert {field.name for field in dataclasses.fields(mb.Certificate)} <= set(vars(found))
+
+
+def test_a_certificate_is_about_a_configuration_that_exists():
+    # More integers than are listed: a search may end between two of them.
+    space = mb.Space({"n": mb.Int(1, 100_000, log=True)})
+    cs = mb.MartingaleMixture(default_features(space), sigma=0.01, norm_bound=2.0, mixture=mb.Scaled(0.1))
+    cs.update(space.encode_all([{"n": n} for n in (1, 2, 3, 50)]), [0.4, 0.4, 0.3, 0.0])
+    between = dataclasses.replace(certificate(cs, space.region, np.random.default_rng(0)), action=np.array([0.034]))
+    found = _at_a_configuration(between, cs, space)
+    np.testing.assert_allclose(found.action, space.encode({"n": 1}))
+    assert found.lower == pytest.approx(cs.lower(found.action)[0])
+    assert found.upper == pytest.approx(cs.upper(found.action)[0])
+    assert found.gap == pytest.approx(found.optimum_upper - found.lower)
+    assert _at_a_configuration(found, cs, space) is found
+
+
+def test_what_varies_beside_the_space_is_not_certified():
+    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(lambda t: 0.5 * t.suggest_float("x", 0, 1) + 0.3 * t.suggest_float("y", 0, 1), n_trials=3)
+    with pytest.raises(mb.InvalidInput, match="varies 'y'"):
+        mb.certify(study, space=mb.Space({"x": mb.Float(0, 1)}), **STATED)

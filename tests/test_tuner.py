@@ -320,8 +320,7 @@ def test_no_two_trials_of_the_beginning_are_the_same():
     first, second = tuned.ask(), tuned.ask()
     tuned.fail(first)
     assert tuned.ask().parameters != second.parameters
-    twin = mb.Tuner(space, **STATED, rng=0)
-    coming = twin.ask().parameters
+    coming = mb.Tuner(space, **STATED, rng=0).ask(3)[2].parameters
     tuned = mb.Tuner(space, **STATED, rng=0)
     tuned.adopt({"x": 0.9})
     tuned.adopt(coming)

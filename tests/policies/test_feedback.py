@@ -178,3 +178,35 @@ def test_play_goes_on_after_all_of_that():
     policy = make("CMMUCB")
     policy.cancel(policy.ask())
     assert play(policy, 3).shape == (3, 2)
+
+
+def test_what_somebody_else_chose_counts_as_if_it_had_been_chosen_here():
+    policy = mb.CMMUCB(1, actions=[[1.0], [0.0], [0.5]], sigma=0.1, norm_bound=1.0, rng=0, keep_history=True)
+    choice = policy.adopt([0.5])
+    assert (choice.index, choice.id, policy.rounds) == (2, 0, 1)
+    assert [c.id for c in policy.pending] == [0]
+    policy.tell(choice, 0.5)
+    assert policy.sequence.t == 1
+    bound = policy.regret_bound()
+    assert bound.rounds == 1
+    assert min(bound.widths, bound.analytic, bound.hindsight) >= 0.5  # what was lost against the best arm
+    twin = mb.CMMUCB(1, actions=[[1.0], [0.0], [0.5]], sigma=0.1, norm_bound=1.0, rng=0)
+    twin.learn([[0.5]], [0.5])
+    assert policy.sequence.upper([[1.0]]) == twin.sequence.upper([[1.0]])
+
+
+def test_only_what_can_be_chosen_can_be_adopted():
+    arms = mb.CMMUCB(1, actions=[[1.0], [0.0]], sigma=0.1, norm_bound=1.0)
+    box = mb.CMMUCB(PHI, actions=mb.Box([0.0, 0.0], [1.0, 1.0]), sigma=0.1, norm_bound=1.0)
+    for policy, bad, message in (
+        (arms, [0.3], "none of the 2 arms"),
+        (box, [1.5], "outside the box"),
+        (box, [0, 1], "action"),
+    ):
+        before = everything(policy)
+        with pytest.raises(mb.InvalidInput, match=message):
+            policy.adopt(bad)
+        assert everything(policy) == before
+    mixed = mb.Tuner({"n": mb.Int(1, 5)}, reward_range=(0, 1))._policy
+    with pytest.raises(mb.InvalidInput, match="not allowed"):
+        mixed.adopt([0.3])
