@@ -200,8 +200,8 @@ def test_only_what_can_be_chosen_can_be_adopted():
     box = mb.CMMUCB(PHI, actions=mb.Box([0.0, 0.0], [1.0, 1.0]), sigma=0.1, norm_bound=1.0)
     for policy, bad, message in (
         (arms, [0.3], "none of the 2 arms"),
-        (box, [1.5], "outside the box"),
-        (box, [0, 1], "action"),
+        (box, [1.5, 0.0], "outside the box"),
+        (box, [0.0], "action"),
     ):
         before = everything(policy)
         with pytest.raises(mb.InvalidInput, match=message):
