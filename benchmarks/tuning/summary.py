@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from mixbandit import Tuner
 from mixbandit.experiments.store import write_table
 
-from .tasks import DEVELOPMENT, HELD_OUT
+from .tasks import DEVELOPMENT, HELD_OUT, SAMPLES, make
 
 KEPT = (
     "mean", "mean_test", "recommended", "recommended_test", "by_mean", "ms", "late_ms", "lower", "upper", "gap",
@@ -78,6 +79,8 @@ def summarise(folder: Path, to: Path) -> None:
     for name, tasks in (("development", DEVELOPMENT), ("held-out", HELD_OUT)):
         write_table(to / f"{name}.csv", ("task", "tuner", "seeds", *SHOWN), _table(cells, tasks), **made)
     write_table(to / "ablations.csv", ("tuner", "setting", *SHOWN), _ablations(cells), **made)
+    columns = ("trials of", "runs", "by the best value", "by certify", "misses", "of these refuted", "width")
+    write_table(to / "certified.csv", columns, _certified(cells), **made)
     write_table(to / "verdict.csv", ("question", "answer"), _verdict(cells), **made)
     _picture(cells, to / "tuning.png")
 
@@ -112,6 +115,30 @@ def _ablations(cells: dict[tuple[str, str, str], Cell]) -> list[tuple[str, ...]]
             mean, recommended, ms = (np.mean([c[name].mean() for c in found]) for name in ("mean", "recommended", "ms"))
             setting = "default" if options == "{}" else options.strip("{}").replace('"', "")
             rows.append((tuner, setting, f"{mean:.4f}", f"{recommended:.4f}", f"{ms:.1f}", *_ours(found)))
+    return rows
+
+
+def _certified(cells: dict[tuple[str, str, str], Cell]) -> list[tuple[str, ...]]:
+    """What a certificate recommends from the trials of others, on the held-out tasks; means over all runs."""
+    rows: list[tuple[str, ...]] = []
+    for tuner in ORDER[1:]:
+        best, worth, lower, upper, refuted = [], [], [], [], []
+        for name in HELD_OUT:
+            cell, task = cells.get((name, tuner, "{}")), make(name, 0)
+            for row in cell.rows if cell is not None else []:
+                values = map(float, row["values"].split())
+                history = list(zip(json.loads(row["parameters"]), values, strict=True))
+                found = Tuner(task.space, reward_range=(0.0, 1.0), samples=SAMPLES).learn(history).recommend()
+                best.append(float(row["recommended"]))
+                worth.append(task.worth(found.parameters)[0])
+                lower.append(found.interval[0])
+                upper.append(found.interval[1])
+                refuted.append(not found.trusted)
+        if best:
+            missed = (np.array(lower) > worth) | (np.array(worth) > upper)
+            known = int((missed & refuted).sum())
+            values = (f"{np.mean(best):.4f}", f"{np.mean(worth):.4f}", str(int(missed.sum())), str(known))
+            rows.append((tuner, str(len(best)), *values, f"{np.mean(np.array(upper) - lower):.3f}"))
     return rows
 
 
