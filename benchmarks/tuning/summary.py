@@ -126,8 +126,8 @@ def _certified(cells: dict[tuple[str, str, str], Cell]) -> list[tuple[str, ...]]
         for name in HELD_OUT:
             cell, task = cells.get((name, tuner, "{}")), make(name, 0)
             for row in cell.rows if cell is not None else []:
-                values = map(float, row["values"].split())
-                history = list(zip(json.loads(row["parameters"]), values, strict=True))
+                told = map(float, row["values"].split())
+                history = list(zip(json.loads(row["parameters"]), told, strict=True))
                 found = Tuner(task.space, reward_range=(0.0, 1.0), samples=SAMPLES).learn(history).recommend()
                 best.append(float(row["recommended"]))
                 worth.append(task.worth(found.parameters)[0])
