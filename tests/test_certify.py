@@ -283,3 +283,20 @@ def test_what_varies_beside_the_space_is_not_certified():
     study.optimize(lambda t: 0.5 * t.suggest_float("x", 0, 1) + 0.3 * t.suggest_float("y", 0, 1), n_trials=3)
     with pytest.raises(mb.InvalidInput, match="varies 'y'"):
         mb.certify(study, space=mb.Space({"x": mb.Float(0, 1)}), **STATED)
+
+
+def test_a_file_with_the_index_of_a_frame_and_an_address_of_a_storage(tmp_path):
+    frame = pd.DataFrame({"x": [0.1, 0.5, 0.9], "value": [0.5, 0.6, 0.5]})
+    frame.to_csv(tmp_path / "runs.csv")
+    assert set(mb.certify(tmp_path / "runs.csv", **STATED).action) == {"x"}
+    with pytest.raises(mb.InvalidInput, match=r"optuna\.load_study"):
+        mb.certify("sqlite:///study.db", **STATED)
+    result = CliRunner().invoke(app, ["certify", f"sqlite:///{tmp_path}/none.db", "--range", "0", "1"])
+    assert result.exit_code == 2
+    assert not (tmp_path / "none.db").exists()
+
+
+def test_a_range_without_samples_says_that_values_are_single_results():
+    found = mb.certify([({"x": 0.1}, 0.5), ({"x": 0.9}, 0.5)], reward_range=(0.0, 1.0))
+    assert "values of 1 sample" in str(found)
+    assert "the end of the stated range" in str(found)

@@ -48,7 +48,7 @@ ORDER = [
 ]
 INSIDE = {
     "integrations": ["optuna"],
-    "integrations.optuna": ["following", "sampler", "stopping"],
+    "integrations.optuna": ["following", "stopping", "sampler"],
     "features": ["base", "random", "context"],
     "actions": ["arms", "box", "mixed", "regions"],
     "forecasters": ["base", "linear", "prequential", "gaussian", "adaptive", "grid"],

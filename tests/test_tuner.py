@@ -47,10 +47,17 @@ def test_what_was_told_is_kept(played, tmp_path):
     assert len(played.history) == played.told
     one = played.history[40]
     assert one.interval[0] <= worth(one.parameters) <= one.interval[1]
-    again = mb.certify(played.to_frame().drop(columns=["lower", "upper"]), space=SPACE, **STATED)
+    again = mb.certify(played.to_frame(), **STATED)
+    assert set(again.action) <= {"C", "kernel", "degree"}
+    again = mb.certify(played.to_frame(), space=SPACE, **STATED)
     assert again.lower == pytest.approx(played.certificate().lower, abs=1e-3)
     played.plot().savefig(tmp_path / "tuner.png")
     assert (tmp_path / "tuner.png").stat().st_size > 5000
+    assert played.interval(played.recommend().parameters) == pytest.approx(played.recommend().interval)
+    assert "reward_range=(0.0, 1.0)" in str(played.audit())
+    for read in (tuner().recommend, tuner().certificate, tuner().plot):
+        with pytest.raises(mb.InvalidInput, match="no value has been told"):
+            read()
     tuned = tuner().learn([({"C": 1.0, "kernel": "rbf"}, 0.7)])
     tuned.tell(tuned.ask(), 0.6)
     tuned.save(tmp_path / "t")
@@ -102,7 +109,7 @@ def test_batches_late_values_and_failures():
     assert tuned.told == 2
     assert [trial.id for trial in tuned.pending] == [trials[i].id for i in (1, 3, 5)]
     for wrong in (trials[2], trials[0], 99):
-        with pytest.raises(mb.InvalidInput, match=r"\d"):
+        with pytest.raises(mb.InvalidInput, match=r"trial \d+ (has been told or has failed already|is unknown)"):
             tuned.tell(wrong, 0.5)
     with pytest.raises(mb.InvalidInput, match="value"):
         tuned.tell(trials[1], float("nan"))
@@ -349,7 +356,7 @@ def test_a_value_belongs_to_the_integer_that_was_tried():
 def test_what_is_refuted_is_not_trusted():
     tuned = mb.Tuner({"x": mb.Float(0.0, 1.0)}, sigma=1e-3, reward_range=(0, 1), initial=0, rng=0)
     history = [({"x": 0.5}, value) for value in (0.2, 0.9, 0.1, 0.8, 0.3, 0.7)]
-    with pytest.warns(mb.AssumptionsRefutedWarning):
+    with pytest.warns(mb.AssumptionsRefutedWarning, match=r"expected values in \[0, 1\]"):
         tuned.learn(history).ask()
     assert not tuned.ask().trusted
     assert not tuned.recommend().trusted

@@ -76,15 +76,16 @@ class StudyCertificate(Certificate):
         return self.optimum_upper if self.direction == "maximize" else -self.optimum_upper
 
     def __str__(self) -> str:
-        low, high = self.interval
+        low, high = (end + 0.0 for end in self.interval)  # without −0
         upwards = self.direction == "maximize"
         worst = f"at least {low:.4g}" if upwards else f"at most {high:.4g}"
         better, most = ("larger", "most") if upwards else ("smaller", "least")
-        how = "proven" if self.proven else "NOT PROVEN: the best that a search found"
+        how = "the end of the stated range" if self.proof == "range" else "proven"
+        how = how if self.proven else "NOT PROVEN: the best that a search found"
         lines = [
             f"Recommended, by {self.t} trials: {self.action}",
             f"Its expected value is {worst}; it lies in [{low:.4g}, {high:.4g}].",
-            f"The best that any configuration can have is at {most} {self.best_possible:.4g} ({how}).",
+            f"The best that any configuration can have is at {most} {self.best_possible + 0.0:.4g} ({how}).",
             f"None has an expected value that is {better} by more than {self.gap:.4g}.",
         ]
         if not self.trusted:

@@ -58,6 +58,8 @@ def read_history(
         return _from_study(history, space, direction)
     if hasattr(history, "columns") and hasattr(history, "to_dict"):
         return _from_table(history.to_dict("records"), list(map(str, history.columns)), space, direction, value)
+    if isinstance(history, str) and "://" in history:
+        raise InvalidInput(f"a storage holds studies: certify(optuna.load_study(storage={history!r}, study_name=…))")
     if isinstance(history, str | os.PathLike):
         rows, columns = _read_csv(Path(history))
         return _from_table(rows, columns, space, direction, value)
@@ -191,7 +193,8 @@ def _from_table(
     if target not in columns:
         raise InvalidInput(f"no column {target!r} of values among {', '.join(columns)}: say which one it is as `value`")
     prefix = _PREFIX if any(column.startswith(_PREFIX) for column in columns) else ""
-    names = {c: c.removeprefix(prefix) for c in columns if c.startswith(prefix) and c not in (target, "state")}
+    left_out = (target, "state", "", "Unnamed: 0")  # the last two are the index of a DataFrame that was written
+    names = {c: c.removeprefix(prefix) for c in columns if c.startswith(prefix) and c not in left_out}
     if space is not None:
         names = {column: name for column, name in names.items() if name in space}
     others: Counter[str] = Counter()

@@ -141,7 +141,8 @@ class Objective:
         return sequence
 
     def __str__(self) -> str:
-        known = [f"noise of sigma={self.noise:.4g}"]
+        alone = self.sigma is None and self.samples is None
+        known = [f"noise of sigma={self.noise:.4g}{' (values of 1 sample: none other were stated)' if alone else ''}"]
         if self.reward_range is not None:
             known.append(f"expected values in [{self.reward_range[0]:g}, {self.reward_range[1]:g}]")
         around = f" around {self.offset:g}" if self.offset else ""

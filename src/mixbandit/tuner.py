@@ -19,7 +19,7 @@ from mixbandit._validation import Array, as_generator, as_number, nonnegative_in
 from mixbandit.acquisition import Optimism, Pessimism, search_box
 from mixbandit.certify import StudyCertificate, study_certificate
 from mixbandit.confidence import Audit, MartingaleMixture
-from mixbandit.errors import DamagedState, InvalidInput, reading
+from mixbandit.errors import AssumptionsRefutedWarning, DamagedState, InvalidInput, reading, warn_user
 from mixbandit.features import FeatureMap
 from mixbandit.forecasters import Forecaster, Mixture
 from mixbandit.histories import read_history
@@ -71,7 +71,8 @@ class Recommendation:
 class Tuner:
     """Choose configurations of a space by noisy values, one at a time or in batches, and certify the answer.
 
-    State what you know about values, as for `certify`: `reward_range` and `samples`, or `sigma` and a `norm_bound`.
+    State what you know about values, as for `certify`: `reward_range` and `samples`, or `sigma` and a `norm_bound`. The
+    noise of different trials must be independent: draw new validation data for every trial.
     After `initial` trials that are spread over the space, the tuner plays optimism on closed-form bounds whose width is
     scaled by `exploration`, or on `exact` ones, which takes longer; how it acts never changes what it guarantees.
     Values may come late and in any order; trials that fail are given up with `fail`.
@@ -100,6 +101,7 @@ class Tuner:
         sequence = self.objective.sequence(self.space, features, mixture)
         self.initial = nonnegative_int(initial, "initial")
         self._spread_used = 0
+        self._said_refuted = False
         self._history: list[Told] = []
         generator = as_generator(rng)
         self._spread_seed = int(generator.integers(2**32))
@@ -141,16 +143,31 @@ class Tuner:
         spread = min(max(self.initial - self.told - len(self._policy.pending), 0), count)
         before, used, choices = self._policy._before_asking(), self._spread_used, []
         try:
-            for row in self._spread(spread):
-                choices += [self._policy.adopt(row)]
-            if spread < count:
-                choices += [self._as_configuration(choice) for choice in self._policy.ask(n=count - spread)]
+            with self._own_words():
+                for row in self._spread(spread):
+                    choices += [self._policy.adopt(row)]
+                if spread < count:
+                    choices += [self._as_configuration(choice) for choice in self._policy.ask(n=count - spread)]
         except BaseException:  # also an interrupt: what nobody was given is not pending
             self._policy._take_back(before, choices)
             self._spread_used = used
             raise
         trials = [self._trial(choice) for choice in choices]
         return trials[0] if n is None else trials
+
+    @contextlib.contextmanager
+    def _own_words(self) -> Iterator[None]:
+        """If assumptions turn out to be refuted meanwhile, say so once, in the user's units."""
+        known = self._policy.refuted and self._said_refuted
+        with quiet(True):
+            yield
+        if self._policy.refuted and not known:
+            self._said_refuted = True
+            warn_user(
+                f"at level {self.objective.delta:g} the values refute {self.objective}, or that expected values are "
+                "linear in the features: nothing is guaranteed any more; audit() tells more",
+                AssumptionsRefutedWarning,
+            )
 
     def _spread(self, count: int) -> Iterator[Array]:
         """The next rows of the beginning, none of which is pending."""
@@ -174,7 +191,8 @@ class Tuner:
 
     def adopt(self, parameters: Mapping[str, Any]) -> Trial:
         """Count a configuration of somebody else's as a trial, to be told like any other: what is tried already."""
-        choice = self._policy.adopt(self.space.encode(parameters))
+        with self._own_words():
+            choice = self._policy.adopt(self.space.encode(parameters))
         return dataclasses.replace(self._trial(choice), parameters=dict(parameters))
 
     def tell(self, trial: Trial | int, value: float) -> Self:
@@ -219,6 +237,7 @@ class Tuner:
     def recommend(self, by: str = "lower") -> Recommendation:
         """The configuration with the best guaranteed value (by "lower"), or with the best estimate (by "mean")."""
         one_of(by, ("lower", "mean"), "by")
+        self._check_told()
         rng = np.random.default_rng(_READING_SEED)
         with quiet(True):
             # What the certificate begins with, so that it is about the same configuration.
@@ -231,6 +250,7 @@ class Tuner:
 
     def certificate(self) -> StudyCertificate:
         """What is guaranteed of the recommended configuration, and which ones can still be better."""
+        self._check_told()
         rng = np.random.default_rng(_READING_SEED)
         return study_certificate(self._sequence, self.objective, self.space, rng, warm=self._policy._warm)
 
@@ -241,12 +261,26 @@ class Tuner:
 
     def audit(self) -> Audit:
         """What the values say about what was stated."""
-        return self._sequence.audit()
+        return dataclasses.replace(self._sequence.audit(), reward_range=self.objective.reward_range)
+
+    def interval(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
+        """Between what the expected value of a configuration lies, tried or not."""
+        row = self.space.encode(parameters)
+        with quiet(True):
+            return self.objective.interval(float(self._sequence.lower(row)[0]), float(self._sequence.upper(row)[0]))
+
+    def _check_told(self) -> None:
+        if not self.told:
+            raise InvalidInput("there is nothing to recommend: no value has been told yet")
 
     def to_frame(self) -> pd.DataFrame:
-        """The history as a pandas DataFrame, which `certify` reads."""
+        """The history as a pandas DataFrame with columns named as Optuna's, which `certify` reads."""
         rows = [
-            {**told.parameters, "value": told.value, **dict(zip(("lower", "upper"), told.interval or (), strict=False))}
+            {
+                "value": told.value,
+                **{f"params_{name}": value for name, value in told.parameters.items()},
+                **dict(zip(("lower", "upper"), told.interval or (), strict=False)),
+            }
             for told in self._history
         ]
         frame: pd.DataFrame = import_extra("pandas", extra="frames").DataFrame(rows)
@@ -254,6 +288,7 @@ class Tuner:
 
     def plot(self) -> Figure:
         """Values as they came, with the intervals that were known before, and that of the recommended configuration."""
+        self._check_told()
         fig, (ax,) = plots.figure(width=6.0)
         nothing = (math.nan, math.nan)
         ends = np.array([told.interval or nothing for told in self._history]).reshape(-1, 2)
@@ -261,8 +296,11 @@ class Tuner:
         t = np.arange(1.0, len(values) + 1.0)
         plots.outcomes(ax, t, ends[:, 0], ends[:, 1], values, np.full(len(values), math.nan))
         low, high = self.recommend().interval
-        ax.axhspan(low, high, color=plots.COLOURS[1], alpha=0.2, linewidth=0, label="the recommended one's interval")
-        ax.set(xlabel="trial", ylabel="value")
+        for end, label in ((low, "the recommended one's interval"), (high, None)):
+            ax.axhline(end, color=plots.COLOURS[1], linestyle="--", linewidth=1.5, label=label)
+        margin = 0.05 * (max(high, values.max()) - min(low, values.min()))
+        bottom, top = min(low, values.min()) - margin, max(high, values.max()) + margin
+        ax.set(xlabel="trial, in the order of values", ylabel="value", ylim=(bottom, top))
         ax.legend(fontsize="small", loc="best")
         return fig
 
@@ -277,10 +315,16 @@ class Tuner:
             known = next((choice for choice in self._policy.pending if choice.id == trial.id), None)
             if known is not None and not self.space.same(trial.parameters, self.space.decode(known.action)):
                 raise InvalidInput(f"trial {trial.id} was asked of another tuner: here it is {self._trial(known)}")
-            return trial.id
-        if isinstance(trial, int | np.integer) and not isinstance(trial, bool):
-            return int(trial)
-        raise InvalidInput(f"a trial is given by itself or its id, got {trial!r}")
+            number = trial.id
+        elif isinstance(trial, int | np.integer) and not isinstance(trial, bool):
+            number, known = int(trial), next((c for c in self._policy.pending if c.id == trial), None)
+        else:
+            raise InvalidInput(f"a trial is given by itself or its id, got {trial!r}")
+        if known is None:
+            waiting = ", ".join(str(choice.id) for choice in self._policy.pending[:5]) or "none"
+            problem = "has been told or has failed already" if 0 <= number < self._policy.rounds else "is unknown"
+            raise InvalidInput(f"trial {number} {problem}; waiting for values: {waiting}")
+        return number
 
     def _trial(self, choice: Choice) -> Trial:
         interval = self.objective.interval(choice.lower, choice.upper)
@@ -312,6 +356,7 @@ class Tuner:
             new.objective = Objective.from_state_dict(state["objective"])
             new.initial = int(state["initial"])
             new._spread_seed, new._spread_used = int(state["spread_seed"]), int(state["spread_used"])
+            new._said_refuted = False
             new._history = [
                 Told(part["parameters"], part["value"], part["interval"] and tuple(part["interval"]))
                 for part in state["history"]

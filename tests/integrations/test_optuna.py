@@ -267,7 +267,7 @@ def test_the_startup_is_spread_or_left_to_whom_one_names():
 def test_a_study_stops_once_the_gap_is_proven():
     # To prove that nothing else is better, one has to look everywhere.
     study = make(reward_range=(0.0, 1.0), samples=10_000, exploration=1.0)
-    stop = StopOnGap(0.1, every=20, reward_range=(0.0, 1.0), samples=10_000)
+    stop = study.sampler.stop_on_gap(0.1, every=20)
     study.optimize(simple, n_trials=300, callbacks=[stop])
     assert len(study.trials) < 300
     assert len(study.trials) % 20 == 0
@@ -289,7 +289,8 @@ def test_a_study_stops_once_the_gap_is_proven():
         ({"exploration": -1.0}, mb.InvalidInput, "exploration"),
         ({"delta": 2.0, **STATED}, mb.InvalidInput, "delta"),
         ({"misspecification": -1.0, **STATED}, mb.InvalidInput, "misspecification"),
-        ({"space": {"x": 1}}, mb.InvalidInput, "must be a Space"),
+        ({"space": {"x": 1}}, mb.InvalidInput, "x must be a Float, Int or Categorical"),
+        ({"space": [1]}, mb.InvalidInput, "must be a Space or a dict"),
     ],
 )
 def test_bad_settings_are_refused(options, error, message):

@@ -1,5 +1,6 @@
 """Several processes on one study, in a real PostgreSQL."""
 
+import itertools
 import os
 import shutil
 import socket
@@ -29,6 +30,7 @@ study = optuna.load_study(study_name="s", storage=storage, sampler=sampler)
 
 def objective(trial):
     x, y = trial.suggest_float("x", 0.0, 1.0), trial.suggest_float("y", 0.0, 1.0)
+    trial.set_user_attr("chosen", time.time())  # a trial begins before its parameters are chosen
     time.sleep(0.3)
     return 0.4 + 0.25 * (x + y)
 
@@ -88,11 +90,10 @@ def test_processes_share_a_study(storage):
     trials = study.get_trials()
     assert len(trials) == PROCESSES * TRIALS
     assert {t.state.name for t in trials} == {"COMPLETE"}
-    for one in trials:
-        together = [
-            t for t in trials if t.datetime_start < one.datetime_complete and one.datetime_start < t.datetime_complete
-        ]
-        assert sum(t.params == one.params for t in together) == 1
+    for one, other in itertools.combinations(trials, 2):
+        chosen = max(one.user_attrs["chosen"], other.user_attrs["chosen"])
+        together = chosen < min(t.datetime_complete.timestamp() for t in (one, other))
+        assert not (together and one.params == other.params)
     assert sum(LOWER in t.user_attrs for t in trials) >= len(trials) - PROCESSES
     # Together they found the corner, and whoever comes later knows all of it.
     assert study.best_value > 0.8

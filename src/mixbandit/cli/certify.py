@@ -56,6 +56,9 @@ def _history(source: str, study: str | None) -> Any:
         if not Path(source).is_file():
             raise typer.BadParameter(f"there is no file {source}")
         return source
+    sqlite = re.match(r"sqlite:///(.+)", source)
+    if sqlite and not Path(sqlite[1]).is_file():  # SQLite would make one
+        raise typer.BadParameter(f"there is no file {sqlite[1]}")
     optuna = import_extra("optuna", extra="optuna")
     names = optuna.get_all_study_names(storage=source)
     if not names:

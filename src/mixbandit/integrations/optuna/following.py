@@ -73,7 +73,7 @@ class Following:
     done: set[int] = field(default_factory=set)
     constants: dict[str, Any] = field(default_factory=dict)  # of parameters that are not in the space
     is_whole: bool = True  # whether the space has all parameters that trials vary
-    beyond: int | None = None  # the first trial for which it has not
+    beyond: tuple[int, str] | None = None  # the first trial for which it has not, and its parameters
 
     def follow(self, trials: Iterable[FrozenTrial], current: int) -> None:
         """Learn what is new: trials that began elsewhere, that ended, that failed."""
@@ -87,20 +87,27 @@ class Following:
             elif trial.state in (TrialState.FAIL, TrialState.PRUNED):
                 self.done.add(trial.number)
                 self._forget(self.followed.pop(trial.number, None))
-            elif trial.state == TrialState.RUNNING and trial.number not in self.followed:
-                fixed = trial.system_attrs.get("fixed_params", {})
-                known = self.parameters({**self._published(trial), **fixed, **trial.params})
-                if known is not None:
-                    self.followed[trial.number] = self.tuner.adopt(known)
+            elif trial.state == TrialState.RUNNING:
+                self._under_way(trial)
         if learnt:
             self.tuner.learn(learnt)
+
+    def _under_way(self, trial: FrozenTrial) -> None:
+        """Count a running trial as pending, where it is now: whoever chose it may have thought better of it."""
+        fixed = trial.system_attrs.get("fixed_params", {})
+        known = self.parameters({**self._published(trial), **fixed, **trial.params})
+        pending = self.followed.get(trial.number)
+        if known is None or (pending is not None and self.tuner.space.same(pending.parameters, known)):
+            return
+        self._forget(pending)
+        self.followed[trial.number] = self.tuner.adopt(known)
 
     def _ended(self, trial: FrozenTrial) -> list[tuple[dict[str, Any], float]]:
         """Learn from a completed trial that was chosen here; return it if it was not."""
         known, pending = self.parameters(trial.params), self.followed.pop(trial.number, None)
         whole = known is not None and self.covers(trial)
         if self.is_whole and not whole:
-            self.beyond = trial.number
+            self.beyond = (trial.number, ", ".join(trial.params))
         self.is_whole &= whole
         if known is None or trial.value is None:
             self._forget(pending)
@@ -117,11 +124,11 @@ class Following:
         return [(known, value)]
 
     def is_taken(self, number: int) -> bool:
-        """Whether an earlier trial that is under way has the same parameters as this one."""
+        """Whether another trial that is under way has the same parameters as this one."""
         mine, same = self.followed[number].parameters, self.tuner.space.same
         if not self.tuner.space.region.continuous.any():
             return False  # there may be nothing else
-        return any(n < number and same(other.parameters, mine) for n, other in self.followed.items())
+        return any(n != number and same(other.parameters, mine) for n, other in self.followed.items())
 
     def parameters(self, given: Mapping[str, Any]) -> dict[str, Any] | None:
         """The parameters as the tuner has them; None if they are not all there, or beyond its space."""

@@ -23,9 +23,10 @@ from mixbandit.certify import StudyCertificate, certify
 from mixbandit.errors import InvalidInput
 from mixbandit.histories import as_parameter
 from mixbandit.integrations.optuna.following import Following, Scale, as_distribution, keywords, publish
+from mixbandit.integrations.optuna.stopping import StopOnGap
 from mixbandit.objective import Objective
 from mixbandit.policies.acting import quiet
-from mixbandit.space import Space
+from mixbandit.space import Parameter, Space
 from mixbandit.tuner import EXPLORATION, INITIAL, Trial, Tuner
 
 if TYPE_CHECKING:
@@ -45,9 +46,9 @@ class MixBanditSampler(BaseSampler):
     """Optuna's trials chosen by mixbandit's `Tuner`: optimism under noise, with intervals that hold.
 
     State what you know about values, as for `mixbandit.certify`: `reward_range` and `samples`, or `sigma` and a
-    `norm_bound`. Then every trial carries the interval that its expected value lies in as user attributes
-    `mixbandit_lower` and `mixbandit_upper`, and `certificate(study)` says what is guaranteed. Without it, the sampler
-    goes by the range of the values so far, and certifies nothing.
+    `norm_bound`. Then trials that were chosen as a whole carry the interval that their expected value lies in, as user
+    attributes `mixbandit_lower` and `mixbandit_upper`, and `certificate(study)` says what is guaranteed. Otherwise the
+    sampler goes by the range of the values so far, and certifies nothing.
 
     Parameters that not every trial has are sampled by `independent_sampler`, unless the whole `space`, with its
     conditions, is given. `n_startup_trials` are spread over the space, or left to an `independent_sampler` that is
@@ -70,10 +71,8 @@ class MixBanditSampler(BaseSampler):
         delta: float = 0.05,
         misspecification: float = 0.0,
         exploration: float = EXPLORATION,
-        space: Space | None = None,
+        space: Space | dict[str, Parameter] | None = None,
     ) -> None:
-        if space is not None and not isinstance(space, Space):
-            raise InvalidInput(f"space must be a Space, got {space!r}")
         stated = Objective(reward_range, samples, sigma, norm_bound, delta, misspecification)
         self._stated = stated if reward_range is not None or sigma is not None else None
         if self._stated is None and (samples is not None or norm_bound is not None):
@@ -82,7 +81,9 @@ class MixBanditSampler(BaseSampler):
             if deterministic_objective:
                 raise InvalidInput("deterministic_objective says that there is no noise; reward_range or sigma do not")
             _ = self._stated.noise, self._stated.norm  # what is missing is said here, not in the first trial
-        self._space = space
+        self._space = Space(space) if isinstance(space, dict) else space
+        if self._space is not None and not isinstance(self._space, Space):
+            raise InvalidInput(f"space must be a Space or a dict of parameters, got {space!r}")
         self._n_startup_trials = nonnegative_int(n_startup_trials, "n_startup_trials")
         self._guessed_noise = _DETERMINISTIC_NOISE if deterministic_objective else _GUESSED_NOISE
         self._exploration = nonnegative(exploration, "exploration")
@@ -92,7 +93,7 @@ class MixBanditSampler(BaseSampler):
         self._intersection = optuna.search_space.IntersectionSearchSpace()
         self._followed: tuple[Any, int] | None = None  # the storage and the id of the study
         self._cache: Following | None = None
-        self._said = False  # that trials carry no intervals
+        self._said: set[str] = set()  # what was warned of
         self._lock = threading.RLock()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -151,12 +152,14 @@ class MixBanditSampler(BaseSampler):
             chosen = cache.tuner.ask()
             cache.followed[trial.number] = chosen
             publish(study, trial, cache.internal(chosen.parameters))
-            # Two processes that chose the same at the same time both see it now, and the later trial gives way.
+            # Of two processes that chose the same at the same time, at least the later one sees it now.
             running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
             cache.follow(running, trial.number)
             if not (attempts_left and cache.is_taken(trial.number)):
                 break
             cache.tuner.fail(cache.followed.pop(trial.number))
+            # If both give way, they must not go the same way.
+            cache.tuner.reseed(np.random.default_rng((self._seed, trial.number, attempts_left)))
         return chosen
 
     def sample_independent(
@@ -164,12 +167,13 @@ class MixBanditSampler(BaseSampler):
     ) -> Any:
         """Choose one parameter by itself: in the first trial, and where it is not part of every trial."""
         self._raise_error_if_multi_objective(study)
-        if self._warn_independent_sampling:
+        if self._warn_independent_sampling and param_name not in self._said:
             complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
             if len(complete) >= max(self._n_startup_trials, 1):
+                self._said.add(param_name)
                 _logger.warning(
-                    f"The parameter {param_name!r} of trial {trial.number} is sampled independently: not every trial "
-                    "so far has it, with the same range. State the whole space, with its conditions, as "
+                    f"The parameter {param_name!r} is sampled independently, first in trial {trial.number}: not every "
+                    "trial so far has it, with the same range. State the whole space, with its conditions, as "
                     "space=mixbandit.Space({…}, {…}) to have it chosen with the others, or pass "
                     "warn_independent_sampling=False."
                 )
@@ -197,17 +201,23 @@ class MixBanditSampler(BaseSampler):
         if self._independent_sampler is not None:
             self._independent_sampler.after_trial(study, trial, state, values)
 
+    def stop_on_gap(self, gap: float, *, every: int = 10) -> StopOnGap:
+        """A callback for `study.optimize` that stops once the gap is proven, with what this sampler was told."""
+        return StopOnGap(gap, every=every, space=self._space, **keywords(self._stated or Objective()))
+
     def certificate(self, study: Study) -> StudyCertificate:
         """What is guaranteed of the study's best configuration; AssumptionsMissing if nothing was stated."""
         return certify(study, space=self._space, **keywords(self._stated or Objective()))
 
     def _say_what_is_missing(self, cache: Following) -> None:
-        if self._stated is None or cache.beyond is None or self._said:
+        if self._stated is None or cache.beyond is None or "" in self._said:
             return
-        self._said = True
+        self._said.add("")
+        number, has = cache.beyond
+        advice = "is that what you mean?" if self._space else "state all of it as space=mixbandit.Space({…}, {…})."
         _logger.warning(
-            f"Trials carry no intervals: trial {cache.beyond} has parameters beside {', '.join(cache.tuner.space)}. "
-            "State the whole space, with its conditions, as space=mixbandit.Space({…}, {…})."
+            f"Trials carry no intervals: trial {number} has the parameters {has}, the space has "
+            f"{', '.join(cache.tuner.space)}; {advice}"
         )
 
     def _certifies(self, cache: Following) -> bool:
