@@ -25,6 +25,7 @@ ORDER = ("mixbandit", "TPE", "CMA-ES", "GP", "random")
 TRIALS = 200
 # Variants are compared over so many seeds, the same ones for all.
 ABLATION_SEEDS = 10
+LOOKS = (25, 50, 100, 200)
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,8 @@ def summarise(folder: Path, to: Path) -> None:
     write_table(to / "ablations.csv", ("tuner", "setting", *SHOWN), _ablations(cells), **made)
     columns = ("trials of", "runs", "by the best value", "by certify", "misses", "of these refuted", "width")
     write_table(to / "certified.csv", columns, _certified(cells), **made)
+    widths = ("task", "parameters", *(f"{n} trials" for n in LOOKS))
+    write_table(to / "widths.csv", widths, _widths(cells), **made)
     write_table(to / "verdict.csv", ("question", "answer"), _verdict(cells), **made)
     _picture(cells, to / "tuning.png")
 
@@ -139,6 +142,22 @@ def _certified(cells: dict[tuple[str, str, str], Cell]) -> list[tuple[str, ...]]
             known = int((missed & refuted).sum())
             values = (f"{np.mean(best):.4f}", f"{np.mean(worth):.4f}", str(int(missed.sum())), str(known))
             rows.append((tuner, str(len(best)), *values, f"{np.mean(np.array(upper) - lower):.3f}"))
+    return rows
+
+
+def _widths(cells: dict[tuple[str, str, str], Cell]) -> list[tuple[str, ...]]:
+    """How wide the interval of the recommended configuration is after some of our trials, on the development tasks."""
+    rows: list[tuple[str, ...]] = []
+    for name in DEVELOPMENT:
+        cell = cells.get((name, "mixbandit", "{}"))
+        if cell is None:
+            continue
+        space, widths = make(name, 0).space, []
+        for row in cell.first(ABLATION_SEEDS).rows:
+            history = list(zip(json.loads(row["parameters"]), map(float, row["values"].split()), strict=True))
+            tuners = (Tuner(space, reward_range=(0.0, 1.0), samples=SAMPLES).learn(history[:n]) for n in LOOKS)
+            widths.append([high - low for low, high in (tuner.recommend().interval for tuner in tuners)])
+        rows.append((name, str(len(space)), *(f"{width:.2f}" for width in np.mean(widths, axis=0))))
     return rows
 
 
