@@ -22,9 +22,10 @@ def test_there_is_code_to_run():
     assert sum(len(BLOCK.findall(page.read_text())) for page in PAGES) >= 6
 
 
-def test_the_tables_of_the_reproduction_are_those_of_its_results():
+@pytest.mark.parametrize(("page", "tables"), [("paper", 5), ("tuning", 6)])
+def test_the_tables_of_a_page_are_those_of_its_results(page, tables):
     from mixbandit.experiments.page import filled
 
-    page = (ROOT / "docs" / "paper.md").read_text()
-    assert filled(page, ROOT / "docs" / "results" / "paper") == page
-    assert page.count("<!-- table") >= 5
+    text = (ROOT / "docs" / f"{page}.md").read_text()
+    assert filled(text, ROOT / "docs" / "results" / page) == text
+    assert text.count("<!-- table") >= tables
