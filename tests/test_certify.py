@@ -254,7 +254,7 @@ def test_the_command_line_certifies_files_and_storages(study, tmp_path):
         result = run(app, ["certify", *arguments, *stated])
         assert result.exit_code == 2, result.output
         assert text in result.output
-    assert isinstance(run(app, ["certify", str(path)]).exception, mb.AssumptionsMissing)
+    assert run(app, ["certify", str(path)]).exit_code == 2
     assert run(app, ["certify", str(path), "--range", "0", "1", "--samples", "1000000"]).exit_code == 1
 
 
@@ -300,3 +300,16 @@ def test_a_range_without_samples_says_that_values_are_single_results():
     found = mb.certify([({"x": 0.1}, 0.5), ({"x": 0.9}, 0.5)], reward_range=(0.0, 1.0))
     assert "values of 1 sample" in str(found)
     assert "the end of the stated range" in str(found)
+
+
+def test_the_command_line_speaks_of_its_own_options(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text("x,value\n0.1,0.5\n0.9,0.6\n")
+    for options, message in (
+        ([], "--range LOW HIGH"),
+        (["--range", "1", "0"], "low < high"),
+        (["--value", "y"], "column"),
+    ):
+        result = CliRunner().invoke(app, ["certify", str(path), *options])
+        assert result.exit_code == 2
+        assert message in " ".join(result.output.replace("│", " ").split())

@@ -11,6 +11,7 @@ import typer
 from mixbandit._extras import import_extra
 from mixbandit.certify import certify as certify_history
 from mixbandit.cli.shared import console
+from mixbandit.errors import AssumptionsMissing, InvalidInput
 from mixbandit.objective import DIRECTIONS
 from mixbandit.policies.acting import quiet
 
@@ -30,21 +31,28 @@ def certify(
 ) -> None:
     """Say what the best configuration of a run is worth at least, and which ones can still be the best.
 
-    The run may be any tuner's. Exits with 1 if the data refute what was stated.
+    The run may be any tuner's. Exits with 1 if the data refute what was stated, with 2 if input is wrong or missing.
     """
     if direction is not None and direction not in DIRECTIONS:
         raise typer.BadParameter(f"{direction!r} is none of {', '.join(DIRECTIONS)}", param_hint="--direction")
-    with quiet(True):  # the printout begins with the warning
-        found = certify_history(
-            _history(source, study),
-            reward_range=reward_range,
-            samples=samples,
-            sigma=sigma,
-            norm_bound=norm_bound,
-            delta=delta,
-            direction=direction,
-            value=value,
-        )
+    history = _history(source, study)
+    try:
+        with quiet(True):  # the printout begins with the warning
+            found = certify_history(
+                history,
+                reward_range=reward_range,
+                samples=samples,
+                sigma=sigma,
+                norm_bound=norm_bound,
+                delta=delta,
+                direction=direction,
+                value=value,
+            )
+    except AssumptionsMissing as error:
+        advice = "here: --range LOW HIGH and --samples N, or --sigma S with --range or --norm-bound B"
+        raise typer.BadParameter(f"{error} ({advice})") from error
+    except InvalidInput as error:
+        raise typer.BadParameter(f"{error}") from error
     console.print(str(found), highlight=False, markup=False)
     if not found.trusted:
         raise typer.Exit(1)
