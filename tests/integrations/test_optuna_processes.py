@@ -6,6 +6,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -49,15 +50,13 @@ def _binaries():
 
 
 @pytest.fixture(scope="module")
-def storage(tmp_path_factory):
+def storage():
     """The address of an empty database, in a server of its own."""
-    folder, binaries = tmp_path_factory.mktemp("postgres"), _binaries()
+    # Not a folder of pytest's, which later sessions clear away: a socket has to have a short path, and no other reader.
+    folder, binaries = Path(tempfile.mkdtemp(prefix="mixbandit-")), _binaries()
     # The server refuses to run as root.
     own = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
     if own:
-        for place in (folder, *folder.parents):
-            if place.owner() == "root" and place.is_relative_to("/tmp") and place != Path("/tmp"):
-                place.chmod(0o755)
         shutil.chown(folder, "postgres")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -74,6 +73,7 @@ def storage(tmp_path_factory):
         yield f"postgresql+psycopg2://mixbandit@127.0.0.1:{port}/postgres"
     finally:
         program("pg_ctl", "-D", data, "-m", "immediate", "stop")
+        shutil.rmtree(folder)
 
 
 def test_processes_share_a_study(storage):
