@@ -250,3 +250,11 @@ def test_a_spread_covers_every_parameter_evenly():
     assert len({p["k"] for p in found[:4]}) >= 2
     for p in CONDITIONAL.spread(20, rng=1):
         CONDITIONAL.encode(p)
+
+
+def test_a_spread_is_even_on_the_scale_of_a_parameter():
+    space = Space({"n": Int(1, 64, log=True), "x": Float(1e-3, 1e3, log=True), "m": Int(1, 64)})
+    found = space.spread(64, rng=0)
+    assert np.median([p["n"] for p in found]) == pytest.approx(8, abs=2)
+    assert np.median([np.log10(p["x"]) for p in found]) == pytest.approx(0.0, abs=0.2)
+    assert np.median([p["m"] for p in found]) == pytest.approx(32.5, abs=2)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from mixbandit import Tuner
 from mixbandit.experiments.store import write_table
+from mixbandit.plots import COLOURS
 
 from .tasks import DEVELOPMENT, HELD_OUT, SAMPLES, make
 
@@ -210,15 +211,15 @@ def _picture(cells: dict[tuple[str, str, str], Cell], path: Path) -> None:
             cell = cells.get((task, tuner, "{}"))
             if cell is not None:
                 curve = cell.curve()
-                axis.plot(
-                    np.cumsum(curve) / np.arange(1, len(curve) + 1), label=tuner, lw=1.8 if tuner == "mixbandit" else 1
-                )
+                so_far = np.cumsum(curve) / np.arange(1, len(curve) + 1)
+                colour = COLOURS[ORDER.index(tuner)]
+                axis.plot(so_far, label=tuner, color=colour, lw=1.8 if tuner == "mixbandit" else 1)
         axis.set_title(task, fontsize=9)
         axis.tick_params(labelsize=7)
     for axis in np.ravel(axes)[len(tasks) :]:
         axis.axis("off")
-    np.ravel(axes)[0].legend(fontsize=7)
+    np.ravel(axes)[len(tasks) - 1].legend(fontsize=7)
     figure.supxlabel("trials", fontsize=9)
     figure.supylabel("expected reward, mean over the trials so far", fontsize=9)
     figure.tight_layout()
-    figure.savefig(path, dpi=110)
+    figure.savefig(path, dpi=80)

@@ -49,6 +49,10 @@ class Parameter(abc.ABC):
         """Coordinates of all values, (m, width), where they are finitely many and not too many."""
         return None
 
+    def at(self, quantile: float) -> Array:
+        """The coordinates (width,) of the value below which this share of the range, on its scale, lies."""
+        return np.array([quantile]) if self.levels is None else self.levels[int(quantile * len(self.levels))]
+
     @abc.abstractmethod
     def state_dict(self) -> dict[str, Any]: ...
 
@@ -111,6 +115,10 @@ class _Number(Parameter):
             return None
         count = round((self.last - self.low) / self.step) + 1
         return np.array([[self._position(float(self._stepped(i)))] for i in range(count)])
+
+    def at(self, quantile: float) -> Array:
+        # On a logarithmic scale large values are many, and take little of it.
+        return self.encode(self.decode(np.array([quantile])), "") if self.log else super().at(quantile)
 
     @property
     def last(self) -> float:
@@ -387,8 +395,7 @@ class Space(Mapping[str, Parameter]):
         """A configuration by one number in [0, 1) per parameter."""
         row = np.empty(self.dim)
         for (name, columns), q in zip(self._columns.items(), quantiles, strict=True):
-            levels = self[name].levels
-            row[columns.start : columns.stop] = q if levels is None else levels[int(q * len(levels))]
+            row[columns.start : columns.stop] = self[name].at(float(q))
         return self.decode(row)
 
     def state_dict(self) -> dict[str, Any]:
