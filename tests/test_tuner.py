@@ -3,6 +3,7 @@ import optuna
 import pytest
 
 import mixbandit as mb
+from tests.spaces import EVERYTHING
 from tests.test_certify import SPACE, noisy, worth
 
 STATED = {"reward_range": (0.0, 1.0), "samples": 100}
@@ -279,18 +280,7 @@ def test_exact_bounds_may_be_acted_on_as_well():
 
 
 def test_a_space_of_every_kind():
-    space = mb.Space(
-        {
-            "a": mb.Float(0.0, 1.0),
-            "b": mb.Float(1e-3, 1.0, log=True),
-            "c": mb.Float(0.0, 2.0, step=0.25),
-            "i": mb.Int(1, 9, step=2),
-            "j": mb.Int(1, 64, log=True),
-            "p": mb.Categorical(["x", "y", "z"]),
-            "q": mb.Categorical([True, False]),
-        },
-        {"j": ("p", ["x", "y"])},
-    )
+    space = EVERYTHING
     tuned, rng = mb.Tuner(space, **STATED, rng=0), np.random.default_rng(0)
 
     def chance(p):

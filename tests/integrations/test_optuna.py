@@ -15,24 +15,12 @@ from optuna.testing.pytest_samplers import BasicSamplerTestCase, RelativeSampler
 
 import mixbandit as mb
 from mixbandit.integrations.optuna import LOWER, UPPER, MixBanditSampler, StopOnGap, as_distribution
+from tests.spaces import EVERYTHING
 from tests.test_certify import SPACE, objective, worth
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 STATED = {"reward_range": (0.0, 1.0), "samples": 100}
 COMPLETE = (optuna.trial.TrialState.COMPLETE,)
-
-EVERYTHING = mb.Space(
-    {
-        "a": mb.Float(0.0, 1.0),
-        "b": mb.Float(1e-3, 1.0, log=True),
-        "c": mb.Float(0.0, 2.0, step=0.25),
-        "i": mb.Int(1, 9, step=2),
-        "j": mb.Int(1, 64, log=True),
-        "p": mb.Categorical(["x", "y", "z"]),
-        "q": mb.Categorical([True, False]),
-    },
-    {"j": ("p", ["x", "y"])},
-)
 
 
 def suggest(trial, space):
