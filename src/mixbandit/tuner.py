@@ -158,10 +158,9 @@ class Tuner:
     @contextlib.contextmanager
     def _own_words(self) -> Iterator[None]:
         """If assumptions turn out to be refuted meanwhile, say so once, in the user's units."""
-        known = self._policy.refuted and self._said_refuted
         with quiet(True):
             yield
-        if self._policy.refuted and not known:
+        if not self._said_refuted and self._policy.refuted:
             self._said_refuted = True
             warn_user(
                 f"at level {self.objective.delta:g} the values refute {self.objective}, or that expected values are "
@@ -177,7 +176,7 @@ class Tuner:
         first = max(self._spread_used, self.told + len(self._policy.pending))
         region = self.space.region
         for row in self.space.encode_all(self.space.spread(first + count, rng=self._spread_seed)[first:]):
-            pending = [self.space.encode(trial.parameters) for trial in self.pending]
+            pending = [choice.action for choice in self._policy.pending]
             yield self.space.snapped(nudged(row, region, pending, self._policy._rng))
         self._spread_used = first + count
 
@@ -199,14 +198,15 @@ class Tuner:
         """The value of a trial, by itself or its id."""
         number = as_number(value, "value")
         reward = float(self.objective.reward(np.array([number]))[0])
-        choice = self._policy._ledger.find(self._id(trial)).choice
-        with self._recorded([Told(self._trial(choice).parameters, number, self._trial(choice).interval)]):
+        choice = self._waiting(trial)
+        known = self._trial(choice)
+        with self._recorded([Told(known.parameters, number, known.interval)]):
             self._policy.tell(choice, reward)
         return self
 
     def fail(self, trial: Trial | int) -> Self:
         """Give up a trial that brings no value. What made it fail must have nothing to do with its noise."""
-        self._policy.cancel(self._id(trial))
+        self._policy.cancel(self._waiting(trial))
         return self
 
     def learn(self, history: Any, *, value: str | None = None) -> Self:
@@ -244,8 +244,7 @@ class Tuner:
             score = Pessimism(self._sequence, None) if by == "lower" else Optimism(self._sequence, None, 0.0)
             row = search_box(score, self._sequence.features, self.space.region, rng, warm=self._policy._warm).action
             row = self.space.snapped(row)
-            ends = (float(bound[0]) for bound in (self._sequence.lower(row), self._sequence.upper(row)))
-            interval, trusted = self.objective.interval(*ends), not self._policy.refuted
+            interval, trusted = self._interval_at(row), not self._policy.refuted
         return Recommendation(self.space.decode(row), interval, by, trusted)
 
     def certificate(self) -> StudyCertificate:
@@ -265,9 +264,11 @@ class Tuner:
 
     def interval(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
         """Between what the expected value of a configuration lies, tried or not."""
-        row = self.space.encode(parameters)
         with quiet(True):
-            return self.objective.interval(float(self._sequence.lower(row)[0]), float(self._sequence.upper(row)[0]))
+            return self._interval_at(self.space.encode(parameters))
+
+    def _interval_at(self, row: Array) -> tuple[float, float]:
+        return self.objective.interval(float(self._sequence.lower(row)[0]), float(self._sequence.upper(row)[0]))
 
     def _check_told(self) -> None:
         if not self.told:
@@ -310,21 +311,20 @@ class Tuner:
         assert isinstance(sequence, MartingaleMixture)
         return sequence
 
-    def _id(self, trial: Trial | int) -> int:
-        if isinstance(trial, Trial):
-            known = next((choice for choice in self._policy.pending if choice.id == trial.id), None)
-            if known is not None and not self.space.same(trial.parameters, self.space.decode(known.action)):
-                raise InvalidInput(f"trial {trial.id} was asked of another tuner: here it is {self._trial(known)}")
-            number = trial.id
-        elif isinstance(trial, int | np.integer) and not isinstance(trial, bool):
-            number, known = int(trial), next((c for c in self._policy.pending if c.id == trial), None)
-        else:
+    def _waiting(self, trial: Trial | int) -> Choice:
+        """The pending choice that a trial, or its id, stands for; InvalidInput for any other."""
+        number = trial.id if isinstance(trial, Trial) else trial
+        if isinstance(number, bool) or not isinstance(number, int | np.integer):
             raise InvalidInput(f"a trial is given by itself or its id, got {trial!r}")
+        pending = self._policy.pending
+        known = next((choice for choice in pending if choice.id == number), None)
         if known is None:
-            waiting = ", ".join(str(choice.id) for choice in self._policy.pending[:5]) or "none"
+            waiting = ", ".join(str(choice.id) for choice in pending[:5]) or "none"
             problem = "has been told or has failed already" if 0 <= number < self._policy.rounds else "is unknown"
             raise InvalidInput(f"trial {number} {problem}; waiting for values: {waiting}")
-        return number
+        if isinstance(trial, Trial) and not self.space.same(trial.parameters, self.space.decode(known.action)):
+            raise InvalidInput(f"trial {number} was asked of another tuner: here it is {self._trial(known)}")
+        return known
 
     def _trial(self, choice: Choice) -> Trial:
         interval = self.objective.interval(choice.lower, choice.upper)

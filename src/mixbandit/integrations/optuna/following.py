@@ -72,8 +72,12 @@ class Following:
     followed: dict[int, Trial] = field(default_factory=dict)  # trials under way, by number
     done: set[int] = field(default_factory=set)
     constants: dict[str, Any] = field(default_factory=dict)  # of parameters that are not in the space
-    is_whole: bool = True  # whether the space has all parameters that trials vary
-    beyond: tuple[int, str] | None = None  # the first trial for which it has not, and its parameters
+    beyond: tuple[int, str] | None = None  # the first trial with parameters beyond the space, and their names
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the space has all parameters that trials vary."""
+        return self.beyond is None
 
     def follow(self, trials: Iterable[FrozenTrial], current: int) -> None:
         """Learn what is new: trials that began elsewhere, that ended, that failed."""
@@ -108,7 +112,6 @@ class Following:
         whole = known is not None and self.covers(trial)
         if self.is_whole and not whole:
             self.beyond = (trial.number, ", ".join(trial.params))
-        self.is_whole &= whole
         if known is None or trial.value is None:
             self._forget(pending)
             return []
