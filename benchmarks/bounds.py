@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 import mixbandit as mb
-from mixbandit.confidence import dual
+from mixbandit.sequences import dual
 
 SIZES = ((100, 10), (500, 20), (1000, 100), (50, 100))
 ACTIONS = 1000

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.svm import SVC
 
 from mixbandit import load_dataset
-from mixbandit.experiments.svm import PAPER_DATASETS, SvmTask
+from mixbandit.paper.svm import PAPER_DATASETS, SvmTask
 
 
 def main() -> None:

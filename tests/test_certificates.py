@@ -7,7 +7,7 @@ import pytest
 
 import mixbandit as mb
 import mixbandit.certificates
-from mixbandit.bounding import bound_over_box
+from mixbandit.search.branch_and_bound import bound_over_box
 from mixbandit.certificates import bound_optimum, certificate, largest_difference
 
 RNG = 0

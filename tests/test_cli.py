@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import mixbandit as mb
 from mixbandit.cli import app
-from mixbandit.experiments import coverage, delays, regret
+from mixbandit.paper import coverage, delays, regret
 
 run = CliRunner().invoke
 PNG = b"\x89PNG"

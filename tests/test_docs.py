@@ -24,7 +24,7 @@ def test_there_is_code_to_run():
 
 @pytest.mark.parametrize(("page", "tables"), [("paper", 5), ("tuning", 6)])
 def test_the_tables_of_a_page_are_those_of_its_results(page, tables):
-    from mixbandit.experiments.page import filled
+    from mixbandit.paper.page import filled
 
     text = (ROOT / "docs" / f"{page}.md").read_text()
     assert filled(text, ROOT / "docs" / "results" / page) == text

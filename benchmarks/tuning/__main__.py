@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from mixbandit.experiments.parallel import Workers, gather
+from mixbandit.paper.parallel import Workers, gather
 
 from .play import COLUMNS, PEERS, TuningSettings, simulate
 from .summary import summarise

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from mixbandit import UCB, Categorical, Float, Int, OFULSequence, RandomFourier, Space, Tuner, WithConstant
-from mixbandit.acquisition import Pessimism, search_box
-from mixbandit.objective import FEATURES, LENGTHSCALE, Objective, default_features
-from mixbandit.tuner import EXPLORATION, INITIAL
+from mixbandit.search import Pessimism, search_box
+from mixbandit.tuning.assumptions import FEATURES, LENGTHSCALE, Objective, default_features
+from mixbandit.tuning.tuner import EXPLORATION, INITIAL
 
 from . import tasks
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixbandit import Tuner
-from mixbandit.experiments.store import write_table
+from mixbandit.paper.store import write_table
 from mixbandit.plots import COLOURS
 
 from .tasks import DEVELOPMENT, HELD_OUT, SAMPLES, make

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from mixbandit import Categorical, Float, Int, Space
-from mixbandit.experiments.store import write_table
+from mixbandit.paper.store import write_table
 
 FOLDER = Path(__file__).parent / "tables"
 SPLITS = 4

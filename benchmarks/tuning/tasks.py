@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mixbandit import Categorical, Float, Int, Space, load_dataset
-from mixbandit.experiments.svm import PAPER_DATASETS, SvmTask
+from mixbandit.paper.svm import PAPER_DATASETS, SvmTask
 
 from .tables import TABLES, load_table
 

@@ -1,154 +1,110 @@
-"""Sequential decisions with guarantees: error bars that hold at all times at once, and what acts on them."""
+"""Sequential decisions with guarantees: error bars that hold at all times at once, and what acts on them.
+
+Here is what a user types first; the rest is in the submodules `features`, `mixtures`, `sequences`, `bandits`, `tuning`,
+`simulate`, `regret` and `errors`. Names that version 0.1.0 had at the top are still found here.
+"""
+
+import importlib
+from typing import Any
 
 from mixbandit import regret
 from mixbandit.actions import Arms, Box
+from mixbandit.bandits import AMMUCB, CMMUCB, IDS, OFUL, UCB, FreqTS
 from mixbandit.certificates import Certificate
-from mixbandit.certify import StudyCertificate, certify
-from mixbandit.confidence import (
-    Audit,
-    BayesCredible,
-    ConfidenceSequence,
-    GeneralLambda,
-    MartingaleMixture,
-    OFULSequence,
-    RunningIntersection,
-    Support,
-)
-from mixbandit.datasets import Dataset, load_dataset
-from mixbandit.environments import ChangingArms, Environment, FunctionEnvironment, LinearEnvironment, Offer
 from mixbandit.errors import (
     AssumptionsMissing,
     AssumptionsRefuted,
     AssumptionsRefutedWarning,
-    DamagedState,
     InvalidInput,
-    MissingDependency,
     MixbanditError,
-    NotMergeable,
-    NotStorable,
 )
-from mixbandit.features import (
-    Disjoint,
-    FeatureMap,
-    FromCallable,
-    Identity,
-    Interaction,
-    RandomFourier,
-    RandomLayer,
-    WithConstant,
-)
-from mixbandit.forecasters import (
-    Adaptive,
-    Forecaster,
-    FromRegressor,
-    Gaussian,
-    Grid,
-    Linear,
-    Mixture,
-    Scaled,
-    Standard,
-)
-from mixbandit.kernels import RBF, Matern
-from mixbandit.policies import (
-    AMMUCB,
-    CMMUCB,
-    IDS,
-    OFUL,
-    UCB,
-    Choice,
-    FreqTS,
-    Greedy,
-    InformationDirected,
-    Policy,
-    ThompsonSampling,
-    Uniform,
-    UniformSampling,
-)
-from mixbandit.records import Records
-from mixbandit.regret import RegretBound
-from mixbandit.runner import run, stop_when
-from mixbandit.space import Categorical, Float, Int, Space
-from mixbandit.state import load, save
-from mixbandit.tuner import Recommendation, Told, Trial, Tuner
+from mixbandit.features import RandomFourier
+from mixbandit.mixtures import Adaptive, Gaussian, Grid, Linear, Scaled, Standard
+from mixbandit.paper.general_lambda import GeneralLambda
+from mixbandit.saving import load, save
+from mixbandit.sequences import BayesCredible, MartingaleMixture, OFULSequence
+from mixbandit.simulate import run
+from mixbandit.tuning import Assumptions, Categorical, Float, Int, Space, Tuner, certify
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 __all__ = [
     "AMMUCB",
     "CMMUCB",
     "IDS",
     "OFUL",
-    "RBF",
     "UCB",
     "Adaptive",
     "Arms",
+    "Assumptions",
     "AssumptionsMissing",
     "AssumptionsRefuted",
     "AssumptionsRefutedWarning",
-    "Audit",
     "BayesCredible",
     "Box",
     "Categorical",
     "Certificate",
-    "ChangingArms",
-    "Choice",
-    "ConfidenceSequence",
-    "DamagedState",
-    "Dataset",
-    "Disjoint",
-    "Environment",
-    "FeatureMap",
     "Float",
-    "Forecaster",
     "FreqTS",
-    "FromCallable",
-    "FromRegressor",
-    "FunctionEnvironment",
     "Gaussian",
     "GeneralLambda",
-    "Greedy",
     "Grid",
-    "Identity",
-    "InformationDirected",
     "Int",
-    "Interaction",
     "InvalidInput",
     "Linear",
-    "LinearEnvironment",
     "MartingaleMixture",
-    "Matern",
-    "MissingDependency",
     "MixbanditError",
-    "Mixture",
-    "NotMergeable",
-    "NotStorable",
     "OFULSequence",
-    "Offer",
-    "Policy",
     "RandomFourier",
-    "RandomLayer",
-    "Recommendation",
-    "Records",
-    "RegretBound",
-    "RunningIntersection",
     "Scaled",
     "Space",
     "Standard",
-    "StudyCertificate",
-    "Support",
-    "ThompsonSampling",
-    "Told",
-    "Trial",
     "Tuner",
-    "Uniform",
-    "UniformSampling",
-    "WithConstant",
     "__version__",
     "certify",
     "load",
-    "load_dataset",
     "regret",
     "run",
     "save",
-    "stop_when",
 ]
+
+# Where to find the other names that were at the top in version 0.1.0.
+_ELSEWHERE = {
+    "errors": ("DamagedState", "MissingDependency", "NoTheory", "NotMergeable", "NotStorable"),
+    "features": ("Disjoint", "FeatureMap", "FromCallable", "Identity", "Interaction", "RandomLayer", "WithConstant"),
+    "kernels": ("RBF", "Matern"),
+    "mixtures": ("Forecaster", "FromRegressor", "Mixture"),
+    "sequences": ("Audit", "ConfidenceSequence", "RunningIntersection", "Support"),
+    "regret": ("RegretBound",),
+    "bandits": (
+        "Choice",
+        "Greedy",
+        "InformationDirected",
+        "Policy",
+        "ThompsonSampling",
+        "Uniform",
+        "UniformSampling",
+    ),
+    "tuning": ("Recommendation", "StudyCertificate", "Told", "Trial"),
+    "simulate": (
+        "ChangingArms",
+        "Environment",
+        "FunctionEnvironment",
+        "LinearEnvironment",
+        "Offer",
+        "Records",
+        "stop_when",
+    ),
+    "paper.datasets": ("Dataset", "load_dataset"),
+}
+_MODULES = {name: module for module, names in _ELSEWHERE.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'mixbandit' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"mixbandit.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES})

@@ -1,14 +1,32 @@
-"""Files that are either the old one or the new one, never half of each."""
+"""Files that are either the old one or the new one, never half of each; and states, one per file, checked.
+
+A state file begins with the line `mixbandit-state FORMAT SHA256`; the rest is UTF-8 JSON with the hash of its bytes in
+that line. No pickle, nothing executed. Arrays are stored as dtype, shape and base64 of their bytes, so that every float
+comes back to the bit.
+"""
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import hashlib
+import json
+import math
 import os
 import socket
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from mixbandit.errors import DamagedState, NotStorable
+
+MAGIC = "mixbandit-state"
+# Format 2: randomness is a seed and the round, not the state of a generator.
+FORMAT = 2
+_ARRAY, _FLOAT = "__array__", "__float__"
 _SUFFIX = ".part"
 
 
@@ -75,3 +93,76 @@ def _is_alive(process: int) -> bool:
     except OSError:  # somebody else's, or not to be told here
         return True
     return True
+
+
+def write_state(path: str | os.PathLike[str], state: Mapping[str, Any]) -> None:
+    """Write `state`, plain values and arrays, to a file that is either the old one or the new one."""
+    body = json.dumps(encoded(state, "state"), allow_nan=False, separators=(",", ":")).encode()
+    digest = hashlib.sha256(body).hexdigest()
+    write_atomically(Path(path), f"{MAGIC} {FORMAT} {digest}\n".encode() + body)
+
+
+def read_state(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The state in a file; DamagedState if the file is not one, or not whole, or of a newer format."""
+    content = Path(path).read_bytes()
+    line, _, body = content.partition(b"\n")
+    words = line.decode("utf-8", errors="replace").split(" ")
+    if len(words) != 3 or words[0] != MAGIC or not words[1].isdecimal() or int(words[1]) < 1:
+        raise DamagedState(f"{path} is not a file that mixbandit saved")
+    if int(words[1]) > FORMAT:
+        raise DamagedState(
+            f"{path} was saved by a newer mixbandit, in format {words[1]}; this one reads formats up to {FORMAT}: "
+            "upgrade mixbandit to load it"
+        )
+    if hashlib.sha256(body).hexdigest() != words[2]:
+        raise DamagedState(f"{path} is damaged: its content does not match the checksum in its first line")
+    try:
+        state = _decoded(json.loads(body))
+    except (ValueError, TypeError, KeyError) as error:
+        raise DamagedState(f"{path} cannot be read: {error}") from error
+    if not isinstance(state, dict):
+        raise DamagedState(f"{path} holds a {type(state).__name__}, not a state")
+    return state
+
+
+def digest(value: Any) -> str:
+    """A short hash of plain values and arrays, to tell one from another."""
+    return hashlib.sha256(json.dumps(encoded(value, "value"), sort_keys=True).encode()).hexdigest()[:16]
+
+
+def encoded(value: Any, where: str) -> Any:
+    """`value` in terms of JSON; NotStorable, naming `where` it stands, for what is code or an object."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {_FLOAT: repr(value)}
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+        array = np.ascontiguousarray(value)
+        data = base64.b64encode(array.astype(array.dtype.newbyteorder("<")).tobytes()).decode()
+        return {_ARRAY: array.dtype.newbyteorder("<").str, "shape": list(value.shape), "data": data}
+    if isinstance(value, Mapping):
+        for key in value:
+            if not isinstance(key, str):
+                raise NotStorable(f"{where} has the key {key!r}, which is not a string")
+        return {key: encoded(part, f"{where}.{key}") for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [encoded(part, f"{where}[{i}]") for i, part in enumerate(value)]
+    raise NotStorable(f"{where} is a {type(value).__name__}, {value!r}: only text, numbers and arrays can be stored")
+
+
+def _decoded(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_decoded(part) for part in value]
+    if not isinstance(value, dict):
+        return value
+    if _FLOAT in value:
+        return float(value[_FLOAT])
+    if _ARRAY in value:
+        dtype = np.dtype(value[_ARRAY])
+        if dtype.kind not in "biuf":
+            raise ValueError(f"an array of dtype {dtype}")
+        array = np.frombuffer(base64.b64decode(value["data"], validate=True), dtype=dtype)
+        return array.reshape(value["shape"]).astype(dtype.newbyteorder("="))
+    return {key: _decoded(part) for key, part in value.items()}

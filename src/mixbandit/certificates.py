@@ -8,19 +8,25 @@ from typing import Any
 
 import numpy as np
 
-from mixbandit._validation import Array, one_of
-from mixbandit.acquisition import Advantage, Optimism, Pessimism, search_box
+from mixbandit._checks import Array, one_of
 from mixbandit.actions import Arms, Box, Region
-from mixbandit.bounding import MOST_CORNERS, Reach, bound_over_box, can_bound, free_dimensions
-from mixbandit.confidence import ConfidenceSequence
 from mixbandit.errors import InvalidInput
+from mixbandit.search import (
+    MOST_CORNERS,
+    Advantage,
+    Pessimism,
+    Reach,
+    bound_over_box,
+    can_bound,
+    free_dimensions,
+    search_box,
+)
+from mixbandit.sequences import Moment
 
 PROOFS = ("enumerated", "branch-and-bound", "range", "search")
 # Branch and bound stops when it adds no more than this share to the gap.
 _SHARE_OF_GAP = 0.05
 _MAX_EVALUATIONS = 200_000
-# Differences of this many feature rows are bounded at once.
-_CHUNK = 100_000
 
 
 @dataclass(frozen=True)
@@ -81,7 +87,7 @@ class Certificate:
 
 
 def certificate(
-    sequence: ConfidenceSequence,
+    moment: Moment,
     region: Region,
     rng: np.random.Generator,
     *,
@@ -95,53 +101,52 @@ def certificate(
     """
     if proof is not None:
         one_of(proof, PROOFS, "proof")
-    found = _over_arms(sequence, region) if isinstance(region, Arms) else _over_box(sequence, region, rng, proof, warm)
+    found = _over_arms(moment, region) if isinstance(region, Arms) else _over_box(moment, region, rng, proof, warm)
     if proof not in (None, found.proof):
         raise InvalidInput(f"over {region!r} the optimum is bounded by {found.proof}, not by {proof}")
     return found
 
 
-def _over_arms(sequence: ConfidenceSequence, arms: Arms) -> Certificate:
-    phi = sequence._features(arms.actions)
-    lower, upper = sequence._both_bounds(phi, None)
-    best = int(np.argmax(lower.bounds))
-    optimum = float(upper.bounds.max())
-    gap = min(largest_difference(sequence, phi, phi[best]), optimum - float(lower.bounds[best]))
+def _over_arms(moment: Moment, arms: Arms) -> Certificate:
+    directions = moment.directions(arms.actions)
+    lower, upper = moment.lower(directions), moment.upper(directions)
+    best = int(np.argmax(lower.values))
+    at_least, optimum = float(lower.values[best]), float(upper.values.max())
+    gap = min(moment.largest_difference(directions, directions[best]), optimum - at_least)
     return Certificate(
         action=arms.actions[best].copy(),
         label=None if arms.labels is None else arms.labels[best],
-        lower=float(lower.bounds[best]),
-        upper=float(upper.bounds[best]),
+        lower=at_least,
+        upper=float(upper.values[best]),
         optimum_upper=optimum,
         optimum_found=optimum,
         gap=max(gap, 0.0),
         proof="enumerated",
-        trusted=lower.trusted and upper.trusted,
-        **_stamp(sequence),
+        trusted=not (moment.is_empty or lower.contradicts or upper.contradicts),
+        **_stamp(moment),
     )
 
 
-def _over_box(
-    sequence: ConfidenceSequence, box: Box, rng: np.random.Generator, proof: str | None, warm: Array | None
-) -> Certificate:
-    best = search_box(Pessimism(sequence, None), sequence.features, box, rng, warm=warm).action
-    phi = sequence._features(best[None])
-    lower, upper = sequence._both_bounds(phi, None)
-    at_least = float(lower.bounds[0])
-    optimum = bound_optimum(sequence, box, rng, at_least=at_least, proof=proof, warm=warm)
+def _over_box(moment: Moment, box: Box, rng: np.random.Generator, proof: str | None, warm: Array | None) -> Certificate:
+    best = search_box(Pessimism(moment.exact), moment.model, box, rng, warm=warm).action
+    own = moment.directions(best[None])
+    lower, upper = moment.lower(own), moment.upper(own)
+    at_least = float(lower.values[0])
+    optimum = bound_optimum(moment, box, rng, at_least=at_least, proof=proof, warm=warm)
     gap = optimum.upper - at_least
-    if _branches(sequence, box, proof):
-        gap = min(gap, _proven_gap(sequence, box, phi[0], optimum))
+    if _branches(moment, box, proof):
+        proven = _branch(moment, box, own[0], optimum.action, optimum.tolerance)
+        gap = min(gap, moment.response.difference(proven))
     return Certificate(
         action=best,
         lower=at_least,
-        upper=float(upper.bounds[0]),
+        upper=float(upper.values[0]),
         optimum_upper=optimum.upper,
         optimum_found=optimum.found,
         gap=max(gap, 0.0),
         proof=optimum.proof,
-        trusted=lower.trusted and upper.trusted,
-        **_stamp(sequence),
+        trusted=not (moment.is_empty or lower.contradicts or upper.contradicts),
+        **_stamp(moment),
     )
 
 
@@ -157,7 +162,7 @@ class Optimum:
 
 
 def bound_optimum(
-    sequence: ConfidenceSequence,
+    moment: Moment,
     box: Box,
     rng: np.random.Generator,
     *,
@@ -166,15 +171,15 @@ def bound_optimum(
     warm: Array | None = None,
 ) -> Optimum:
     """Bound the expected reward of every action of the box, given that some action is worth `at_least`."""
-    top = search_box(Optimism(sequence, None), sequence.features, box, rng, warm=warm).action
-    found = float(sequence._bounded(sequence._features(top[None]), None, 1.0).bounds[0])
+    top = search_box(moment.exact, moment.model, box, rng, warm=warm).action
+    found = float(moment.upper(moment.directions(top[None])).values[0])
     tolerance = _SHARE_OF_GAP * max(found - at_least, 1e-9 * (1.0 + abs(found)))
-    high = _highest(sequence) if proof in (None, "range") else None
+    high = moment.response.highest if proof in (None, "range") else None
     if high is not None and found >= high:  # nothing smaller can be proven
         return Optimum(high, "range", found, top, tolerance)
-    if _branches(sequence, box, proof):
-        upper = _branch(sequence, box, 0.0, top, tolerance)
-        upper = float(sequence._reported(np.array([upper]), 1.0).bounds[0])
+    if _branches(moment, box, proof):
+        maximum = _branch(moment, box, 0.0, top, tolerance)
+        upper = float(moment.response.upper(np.array([maximum])).values[0])
         how = "range" if high is not None and upper >= high else "branch-and-bound"
         return Optimum(upper, how, found, top, tolerance)
     if high is not None:
@@ -182,29 +187,22 @@ def bound_optimum(
     return Optimum(found, "search", found, top, tolerance)
 
 
-def _branches(sequence: ConfidenceSequence, box: Box, proof: str | None) -> bool:
+def _branches(moment: Moment, box: Box, proof: str | None) -> bool:
     """Whether to prove the optimum by branch and bound: where it can be done, and is asked for or cheap."""
-    possible = _reach(sequence) is not None and can_bound(sequence.features, box)
+    possible = moment.rule.reach is not None and can_bound(moment.model, box)
     low_dimensional = free_dimensions(box) <= MOST_CORNERS
     return possible and (proof == "branch-and-bound" or (proof is None and low_dimensional))
 
 
-def _proven_gap(sequence: ConfidenceSequence, box: Box, own: Array, optimum: Optimum) -> float:
-    """A proven bound on how much more than the action with features `own` any action of the box is worth."""
-    return _branch(sequence, box, own, optimum.action, optimum.tolerance) + 2.0 * _misspecification(sequence)
-
-
-def _branch(sequence: ConfidenceSequence, box: Box, own: Array | float, start: Array, tolerance: float) -> float:
+def _branch(moment: Moment, box: Box, own: Array | float, start: Array, tolerance: float) -> float:
     """A proven bound on (φ(a) − own)ᵀθ* over the box."""
-    norm = _reach(sequence)
-    assert norm is not None
-    axes = np.eye(sequence.features.dim)
-    entries = np.maximum(*(sequence._maximum(sign * axes, None, with_theta=False).value for sign in (1.0, -1.0)))
-    reach = Reach(norm, entries)
+    assert moment.rule.reach is not None
+    axes = moment.model.axes()
+    entries = np.maximum(moment.exact.maximum(axes), moment.exact.maximum(-axes))
     return bound_over_box(
-        Advantage(sequence, own).values,
-        reach,
-        sequence.features,
+        Advantage(moment.exact, own).maximum,
+        Reach(moment.rule.reach, entries),
+        moment.model,
         box,
         start=start,
         tolerance=tolerance,
@@ -212,33 +210,9 @@ def _branch(sequence: ConfidenceSequence, box: Box, own: Array | float, start: A
     ).upper
 
 
-def largest_difference(sequence: ConfidenceSequence, phi: Array, own: Array) -> float:
-    """A bound on how much more than features `own` (d,) any of the rows (n, d) is worth.
-
-    The maximum of (φ' − φ)ᵀθ over one θ, which is never more than the difference of an upper and a lower bound.
-    """
-    score = Advantage(sequence, own)
-    most = max(float(score.values(phi[i : i + _CHUNK]).max()) for i in range(0, len(phi), _CHUNK))
-    return most + 2.0 * _misspecification(sequence)
-
-
-def _misspecification(sequence: ConfidenceSequence) -> float:
-    return float(getattr(sequence, "misspecification", 0.0))
-
-
-def _reach(sequence: ConfidenceSequence) -> float | None:
-    """The stated bound on ‖θ*‖; a credible interval rests on none."""
-    return getattr(sequence, "norm_bound", None) if sequence.guarantee == "anytime" else None
-
-
-def _highest(sequence: ConfidenceSequence) -> float | None:
-    known = getattr(sequence, "reward_range", None)
-    return None if known is None else float(known[1])
-
-
-def _stamp(sequence: ConfidenceSequence) -> dict[str, Any]:
-    stated = {"t": sequence.t, "delta": sequence.delta, "guarantee": sequence.guarantee}
-    return {**stated, "assumptions": sequence._stated()}
+def _stamp(moment: Moment) -> dict[str, Any]:
+    rule = moment.rule
+    return {"t": moment.t, "delta": rule.delta, "guarantee": rule.guarantee, "assumptions": moment.stated()}
 
 
 def _shown(action: Any) -> str:

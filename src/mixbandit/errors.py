@@ -1,7 +1,9 @@
-"""What can go wrong, as types: one base class, few children."""
+"""What can go wrong, as types: one base class, few children; and how to warn."""
+
+from __future__ import annotations
 
 import contextlib
-import sys
+import inspect
 import warnings
 from collections.abc import Iterator
 
@@ -11,19 +13,23 @@ class MixbanditError(Exception):
 
 
 class InvalidInput(MixbanditError, ValueError):
-    """An argument has a value, a shape or a type that cannot be used; nothing was changed."""
+    """An argument has a value, shape or type that cannot be used; nothing was changed."""
+
+
+class NoTheory(InvalidInput):
+    """A way of acting was combined with a kind of confidence sequence that it has no theory for."""
 
 
 class AssumptionsRefuted(MixbanditError):
-    """The confidence set is empty: at level δ the data refute σ, the norm bound or linearity."""
+    """At level δ the data refute what was stated: σ, the norm bound, the range or linearity."""
 
 
 class AssumptionsMissing(InvalidInput):
-    """Nothing was stated that bounds the noise or the function: a guarantee would rest on nothing."""
+    """Nothing that was stated bounds the noise or the function: a guarantee would rest on nothing."""
 
 
 class NotMergeable(MixbanditError):
-    """Two sequences differ in more than their data, or remember more than can be put together."""
+    """Two sequences differ in more than their data, or depend on the order of their data."""
 
 
 class NotStorable(MixbanditError):
@@ -38,26 +44,31 @@ class MissingDependency(MixbanditError, ImportError):
     """An optional part needs a package that is not installed."""
 
 
+class AssumptionsRefutedWarning(UserWarning):
+    """The data refute what was stated; bounds come from an inflated set and carry no guarantee."""
+
+
 @contextlib.contextmanager
 def reading(what: str) -> Iterator[None]:
-    """Whatever goes wrong while a stored state is read becomes a DamagedState, unless it has a name already."""
+    """Turn whatever goes wrong while a stored state is read into a DamagedState, unless it has a name already."""
     try:
         yield
     except KeyError as error:
         raise DamagedState(f"the state of {what} lacks {error}") from error
     except MixbanditError:
         raise
-    except (TypeError, ValueError, AttributeError) as error:
+    except (TypeError, ValueError, AttributeError, IndexError) as error:
         raise DamagedState(f"the state of {what} cannot be read: {error}") from error
-
-
-class AssumptionsRefutedWarning(UserWarning):
-    """Bounds come from an inflated set, because the true one is empty; they carry no guarantee."""
 
 
 def warn_user(message: str, category: type[Warning]) -> None:
     """Warn at the line that called into the package, however deep the call went."""
-    level, frame = 1, sys._getframe()
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("mixbandit"):
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_back is not None and _is_internal(str(frame.f_globals.get("__name__"))):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+def _is_internal(module: str) -> bool:
+    # contextlib stands between two frames of ours wherever a `with` block of ours ends.
+    return module in ("mixbandit", "contextlib") or module.startswith("mixbandit.")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._validation import Array, as_float_array, positive
+from mixbandit._checks import Array, as_float_array, positive
 from mixbandit.errors import DamagedState, InvalidInput
 
 

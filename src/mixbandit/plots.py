@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mixbandit._checks import Array
 from mixbandit._extras import import_extra
-from mixbandit._validation import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -117,3 +117,18 @@ def miss_rates(ax: Axes, first_misses: Mapping[tuple[str, str], Sequence[int]], 
     ax.set_yticks(sorted({0.0, delta / 2, delta, 0.1, 0.3, 1.0}))
     ax.get_yaxis().set_major_formatter("{x:g}")
     return ax
+
+
+def tuning(values: Array, lower: Array, upper: Array, recommended: tuple[float, float]) -> Figure:
+    """Values of a tuner as they came, the intervals known before, and that of the recommended configuration."""
+    fig, (ax,) = figure(width=6.0)
+    t = np.arange(1.0, len(values) + 1.0)
+    outcomes(ax, t, lower, upper, values, np.full(len(values), np.nan))
+    low, high = recommended
+    for end, label in ((low, "the recommended one's interval"), (high, None)):
+        ax.axhline(end, color=COLOURS[1], linestyle="--", linewidth=1.5, label=label)
+    margin = 0.05 * (max(high, values.max()) - min(low, values.min()))
+    bottom, top = min(low, values.min()) - margin, max(high, values.max()) + margin
+    ax.set(xlabel="trial, in the order of values", ylabel="value", ylim=(bottom, top))
+    ax.legend(fontsize="small", loc="best")
+    return fig

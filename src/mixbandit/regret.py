@@ -12,8 +12,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from mixbandit._validation import multiplier, nonnegative, positive, positive_int, probability
+from numpy.typing import ArrayLike
+
+from mixbandit._checks import multiplier, nonnegative, positive, positive_int, probability
 from mixbandit.errors import InvalidInput
+from mixbandit.sequences import ConfidenceSequence
 
 
 @dataclass(frozen=True)
@@ -26,9 +29,8 @@ class RegretBound:
 
     rounds: int
     widths: float | None  # Σ (largest upper bound − lower bound of the choice), at the time of choice
-    analytic: float | None  # the same with closed-form bounds (label thm:data_dep_regret)
     hindsight: float | None  # Σ of today's bounds on how much the best action was better; needs keep_history
-    proof: str  # of `widths` and `analytic`: "enumerated" or "search"
+    proof: str  # of `widths`: "enumerated" or "search"
     hindsight_proof: str | None
     delta: float
     guarantee: str = "anytime"
@@ -41,7 +43,7 @@ class RegretBound:
             return None
         proven = []
         if self.proof != "search":
-            proven += [self.widths, self.analytic]
+            proven.append(self.widths)
         if self.hindsight_proof not in (None, "search"):
             proven.append(self.hindsight)
         known = [bound for bound in proven if bound is not None]
@@ -56,7 +58,6 @@ class RegretBound:
         lines = [
             f"Cumulative regret of {self.rounds} choices:",
             f"  by the widths of the bounds when they were made: {shown(self.widths, self.proof)}",
-            f"  by the closed form: {shown(self.analytic, self.proof)}",
             f"  in hindsight: {shown(self.hindsight, self.hindsight_proof)}",
         ]
         if self.guarantee != "anytime":
@@ -66,6 +67,16 @@ class RegretBound:
         if not self.trusted:
             lines.append("WARNING: the data refute the stated assumptions; none of this is guaranteed.")
         return "\n".join(lines)
+
+
+def analytic_width(sequence: ConfidenceSequence, action: ArrayLike) -> float:
+    """2√ρ(α₀)·‖φ(a)‖_{V⁻¹}: what a round adds to the closed form of the data-dependent bound (thm:data_dep_regret).
+
+    Sum it over rounds, each time before the reward is told, for optimism at α₀. At the default multipliers it is never
+    less than what `RegretBound.widths` counts.
+    """
+    alpha = sequence.alpha0
+    return float(sequence.upper(action, alpha)[0] - sequence.lower(action, alpha)[0])
 
 
 def worst_case(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._validation import Array, as_float_array, check_finite
+from mixbandit._checks import Array, as_float_array, check_finite
 from mixbandit.errors import InvalidInput, NotStorable
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mixbandit._validation import Array, as_float_array, check_finite
+from mixbandit._checks import Array, as_float_array, check_finite
 from mixbandit.errors import InvalidInput
 
 

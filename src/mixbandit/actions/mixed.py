@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mixbandit._statefile import digest
-from mixbandit._validation import Array
+from mixbandit._checks import Array
+from mixbandit._files import digest
 from mixbandit.actions.box import Box
 from mixbandit.errors import InvalidInput
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._validation import Array, as_vector
+from mixbandit._checks import Array, as_vector
 from mixbandit.actions.arms import Arms
 from mixbandit.actions.box import Box
 from mixbandit.actions.mixed import MixedBox

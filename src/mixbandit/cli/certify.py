@@ -9,11 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from mixbandit._extras import import_extra
-from mixbandit.certify import certify as certify_history
 from mixbandit.cli.shared import console
 from mixbandit.errors import AssumptionsMissing, InvalidInput
-from mixbandit.objective import DIRECTIONS
-from mixbandit.policies.acting import quiet
+from mixbandit.tuning.assumptions import DIRECTIONS, Stated
+from mixbandit.tuning.certify import certified
 
 
 def certify(
@@ -37,17 +36,16 @@ def certify(
         raise typer.BadParameter(f"{direction!r} is none of {', '.join(DIRECTIONS)}", param_hint="--direction")
     history = _history(source, study)
     try:
-        with quiet(True):  # the printout begins with the warning
-            found = certify_history(
-                history,
-                reward_range=reward_range,
-                samples=samples,
-                sigma=sigma,
-                norm_bound=norm_bound,
-                delta=delta,
-                direction=direction,
-                value=value,
-            )
+        stated: Stated = {
+            "reward_range": reward_range,
+            "samples": samples,
+            "sigma": sigma,
+            "norm_bound": norm_bound,
+            "delta": delta,
+        }
+        if direction is not None:
+            stated["direction"] = direction
+        found = certified(history, None, value=value, stated=stated)  # the printout begins with the warning
     except AssumptionsMissing as error:
         advice = "here: --range LOW HIGH and --samples N, or --sigma S with --range or --norm-bound B"
         raise typer.BadParameter(f"{error} ({advice})") from error

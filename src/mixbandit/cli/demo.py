@@ -11,10 +11,10 @@ from rich.table import Table
 
 from mixbandit import plots
 from mixbandit.cli.shared import console
-from mixbandit.experiments import fig1
-from mixbandit.experiments import regret as regret_experiment
-from mixbandit.experiments.regret import RegretSettings
-from mixbandit.runner import run
+from mixbandit.paper import fig1
+from mixbandit.paper import regret as regret_experiment
+from mixbandit.paper.regret import RegretSettings
+from mixbandit.simulate.runner import run
 
 
 def demo(

@@ -13,14 +13,14 @@ from rich.table import Table
 
 from mixbandit import plots
 from mixbandit.cli.shared import console, expand, measured
-from mixbandit.environments import NOISES
-from mixbandit.experiments import coverage as coverage_experiment
-from mixbandit.experiments import delays as delays_experiment
-from mixbandit.experiments import regret as regret_experiment
-from mixbandit.experiments.coverage import DESIGNS, SEQUENCES, Coverage, CoverageSettings
-from mixbandit.experiments.delays import FEEDBACKS, Delays, DelaySettings
-from mixbandit.experiments.parallel import Workers
-from mixbandit.experiments.regret import ALGORITHMS, Regret, RegretSettings
+from mixbandit.paper import coverage as coverage_experiment
+from mixbandit.paper import delays as delays_experiment
+from mixbandit.paper import regret as regret_experiment
+from mixbandit.paper.coverage import DESIGNS, SEQUENCES, Coverage, CoverageSettings
+from mixbandit.paper.delays import FEEDBACKS, Delays, DelaySettings
+from mixbandit.paper.parallel import Workers
+from mixbandit.paper.regret import ALGORITHMS, Regret, RegretSettings
+from mixbandit.simulate.environments import NOISES
 
 
 def coverage(

@@ -14,11 +14,11 @@ from rich.table import Table
 
 from mixbandit._extras import import_extra
 from mixbandit.cli.shared import console, expand, metered
-from mixbandit.experiments import table1
-from mixbandit.experiments.paper import BANDITS, PARTS, REPETITIONS, Part, Plan, record_claims
-from mixbandit.experiments.parallel import BACKENDS, Workers, cluster
-from mixbandit.experiments.published import TABLE1, Claim
-from mixbandit.experiments.svm import SvmTuning
+from mixbandit.paper import table1
+from mixbandit.paper.paper import BANDITS, PARTS, REPETITIONS, Part, Plan, record_claims
+from mixbandit.paper.parallel import BACKENDS, Workers, cluster
+from mixbandit.paper.published import TABLE1, Claim
+from mixbandit.paper.svm import SvmTuning
 
 
 def paper(

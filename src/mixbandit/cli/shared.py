@@ -22,7 +22,7 @@ from rich.progress import (
 from rich.table import Column
 from rich.text import Text
 
-from mixbandit.experiments.parallel import Workers, measure_all
+from mixbandit.paper.parallel import Workers, measure_all
 
 console = Console()
 

@@ -21,12 +21,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._validation import Array, as_float_array, as_rows, check_finite, positive, positive_int
+from mixbandit._checks import Array, as_float_array, as_rows, check_finite, positive, positive_int
 from mixbandit.errors import InvalidInput, NotStorable
 
 
 class FeatureMap(abc.ABC):
-    """Base class: checks shapes once, so that a map only implements `_evaluate` and `_vjp` on valid rows."""
+    """Base class: checks shapes once, so that a map only implements `evaluate` and `pullback` on valid rows."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        # What maps implemented in version 0.1.0.
+        for old, new in (("_evaluate", "evaluate"), ("_vjp", "pullback")):
+            if old in cls.__dict__ and new not in cls.__dict__:
+                setattr(cls, new, cls.__dict__[old])
 
     dim_in: int
     dim: int
@@ -35,7 +42,7 @@ class FeatureMap(abc.ABC):
 
     def __call__(self, actions: ArrayLike) -> Array:
         """Features (n, dim) of actions (n, dim_in)."""
-        return self._evaluate(as_rows(actions, self.dim_in, "actions"))
+        return self.evaluate(as_rows(actions, self.dim_in, "actions"))
 
     def vjp(self, actions: ArrayLike, v: ArrayLike) -> Array:
         """J_φ(a)ᵀv in every row, (n, dim_in): the gradient of a ↦ φ(a)ᵀv."""
@@ -43,7 +50,7 @@ class FeatureMap(abc.ABC):
         covectors = as_rows(v, self.dim, "v")
         if covectors.shape[0] not in (1, rows.shape[0]):
             raise InvalidInput(f"v must have shape ({rows.shape[0]}, {self.dim}) or ({self.dim},), got {np.shape(v)}")
-        return self._vjp(rows, np.broadcast_to(covectors, (rows.shape[0], self.dim)))
+        return self.pullback(rows, np.broadcast_to(covectors, (rows.shape[0], self.dim)))
 
     def jacobian(self, actions: ArrayLike) -> Array:
         """J_φ at every row, (n, dim, dim_in)."""
@@ -57,33 +64,35 @@ class FeatureMap(abc.ABC):
         return None
 
     @abc.abstractmethod
-    def _evaluate(self, actions: Array) -> Array: ...
+    def evaluate(self, actions: Array) -> Array:
+        """Features (n, dim) of rows that have been checked."""
 
     @abc.abstractmethod
-    def _vjp(self, actions: Array, v: Array) -> Array: ...
+    def pullback(self, actions: Array, v: Array) -> Array:
+        """J_φ(a)ᵀv (n, dim_in) at rows that have been checked, for a covector per row."""
 
-    def _linearised(self, actions: Array) -> tuple[Array, Callable[[Array], Array]]:
+    def linearised(self, actions: Array) -> tuple[Array, Callable[[Array], Array]]:
         """Features, and the product v ↦ J_φᵀv with a covector per row: both for less than one after the other."""
-        return self._evaluate(actions), lambda v: self._vjp(actions, v)
+        return self.evaluate(actions), lambda v: self.pullback(actions, v)
 
     def _jacobian(self, actions: Array) -> Array:
         shape = (len(actions), self.dim)
-        return np.stack([self._vjp(actions, np.broadcast_to(e, shape)) for e in np.eye(self.dim)], axis=1)
+        return np.stack([self.pullback(actions, np.broadcast_to(e, shape)) for e in np.eye(self.dim)], axis=1)
 
     def state_dict(self) -> dict[str, Any]:
         """What `features_from_state_dict` needs to build this map again: plain values and arrays."""
         return {"type": type(self).__name__, **self._parameters()}
 
     def _parameters(self) -> dict[str, Any]:
-        """What `_from_parameters` needs; the defaults make a map that must be given again, as a function is."""
-        return {"dim_in": self.dim_in, "dim": self.dim, "probe": self._evaluate(self._probes())}
+        """What `from_parameters` needs; the defaults make a map that must be given again, as a function is."""
+        return {"dim_in": self.dim_in, "dim": self.dim, "probe": self.evaluate(self.probes())}
 
-    def _probes(self) -> Array:
+    def probes(self) -> Array:
         """Fixed actions at which a map is recognised when it is given again."""
         return np.random.default_rng(0).uniform(size=(3, self.dim_in))
 
     @classmethod
-    def _from_parameters(cls, parameters: Mapping[str, Any]) -> FeatureMap:
+    def from_parameters(cls, parameters: Mapping[str, Any]) -> FeatureMap:
         name = parameters.get("name", parameters.get("type"))
         raise InvalidInput(f"the feature map {name!r} is code and is not stored: pass it again as `features`")
 
@@ -99,17 +108,17 @@ class Identity(FeatureMap):
     def remainder(self, centres: Array, half_widths: Array) -> Array:
         return np.zeros(half_widths.shape)
 
-    def _evaluate(self, actions: Array) -> Array:
+    def evaluate(self, actions: Array) -> Array:
         return actions.copy()
 
-    def _vjp(self, actions: Array, v: Array) -> Array:
+    def pullback(self, actions: Array, v: Array) -> Array:
         return v.copy()
 
     def _parameters(self) -> dict[str, Any]:
         return {"dim": self.dim}
 
     @classmethod
-    def _from_parameters(cls, parameters: Mapping[str, Any]) -> Identity:
+    def from_parameters(cls, parameters: Mapping[str, Any]) -> Identity:
         return cls(int(parameters["dim"]))
 
 
@@ -138,11 +147,11 @@ class FromCallable(FeatureMap):
         self.user_vjp = vjp
         self.lipschitz = None if lipschitz is None else positive(lipschitz, "lipschitz")
 
-    def _evaluate(self, actions: Array) -> Array:
+    def evaluate(self, actions: Array) -> Array:
         # A copy: the function may change what it is given.
         return _checked_output(self.function(actions.copy()), (len(actions), self.dim), "the feature function")
 
-    def _vjp(self, actions: Array, v: Array) -> Array:
+    def pullback(self, actions: Array, v: Array) -> Array:
         if self.user_vjp is not None:
             return _checked_output(self.user_vjp(actions.copy(), v.copy()), actions.shape, "the vjp function")
         gradient = np.empty_like(actions)
@@ -158,7 +167,7 @@ class FromCallable(FeatureMap):
                 missing = ~np.isfinite(side).all(axis=1)
                 if missing.any():
                     moved[missing] = actions[missing]
-                    side[missing] = self._evaluate(actions[missing])
+                    side[missing] = self.evaluate(actions[missing])
             step = ahead[:, i] - behind[:, i]
             if not step.all():
                 raise InvalidInput(f"the feature function has no finite values beside {actions[step == 0.0][0]}")

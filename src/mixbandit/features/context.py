@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mixbandit._validation import Array, positive, positive_int
+from mixbandit._checks import Array, positive, positive_int
 from mixbandit.errors import InvalidInput
 from mixbandit.features.base import FeatureMap, FromCallable, Identity, as_feature_map
 from mixbandit.features.random import RandomFourier, RandomLayer
@@ -25,16 +25,16 @@ class Interaction(FeatureMap):
         self.dim_in = self.context.dim_in + self.action.dim_in
         self.dim = self.context.dim * self.action.dim
 
-    def _evaluate(self, actions: Array) -> Array:
+    def evaluate(self, actions: Array) -> Array:
         x, a = self._parts(actions)
-        return _products(self.context._evaluate(x), self.action._evaluate(a))
+        return _products(self.context.evaluate(x), self.action.evaluate(a))
 
-    def _vjp(self, actions: Array, v: Array) -> Array:
+    def pullback(self, actions: Array, v: Array) -> Array:
         x, a = self._parts(actions)
         matrix = v.reshape(len(actions), self.context.dim, self.action.dim)
-        of_context = np.einsum("nij,nj->ni", matrix, self.action._evaluate(a))
-        of_action = np.einsum("nij,ni->nj", matrix, self.context._evaluate(x))
-        return np.hstack((self.context._vjp(x, of_context), self.action._vjp(a, of_action)))
+        of_context = np.einsum("nij,nj->ni", matrix, self.action.evaluate(a))
+        of_action = np.einsum("nij,ni->nj", matrix, self.context.evaluate(x))
+        return np.hstack((self.context.pullback(x, of_context), self.action.pullback(a, of_action)))
 
     def remainder(self, centres: Array, half_widths: Array) -> Array | None:
         parts = []
@@ -44,8 +44,8 @@ class Interaction(FeatureMap):
             if beyond is None:
                 return None
             # How much a feature changes at all: along its tangent, and beyond it.
-            change = np.einsum("ndi,ni->nd", np.abs(features._jacobian(c)), e) + beyond
-            parts.append((np.abs(features._evaluate(c)), beyond, change))
+            change = np.einsum("ndi,ni->nd", np.abs(features.jacobian(c)), e) + beyond
+            parts.append((np.abs(features.evaluate(c)), beyond, change))
         (x, beyond_x, change_x), (a, beyond_a, change_a) = parts
         terms = ((x, beyond_a), (beyond_x, a), (change_x, change_a))
         return np.asarray(sum(_products(left, right) for left, right in terms))
@@ -57,7 +57,7 @@ class Interaction(FeatureMap):
         return {**super()._parameters(), "context": self.context.state_dict(), "action": self.action.state_dict()}
 
     @classmethod
-    def _from_parameters(cls, parameters: Mapping[str, Any]) -> Interaction:
+    def from_parameters(cls, parameters: Mapping[str, Any]) -> Interaction:
         return cls(*(features_from_state_dict(parameters[part]) for part in ("context", "action")))
 
 
@@ -78,18 +78,18 @@ class WithConstant(FeatureMap):
         beyond = self.features.remainder(centres, half_widths)
         return None if beyond is None else np.hstack((np.zeros((len(beyond), 1)), beyond))
 
-    def _evaluate(self, actions: Array) -> Array:
-        return self._with(self.features._evaluate(actions))
+    def evaluate(self, actions: Array) -> Array:
+        return self._with(self.features.evaluate(actions))
 
-    def _vjp(self, actions: Array, v: Array) -> Array:
-        return self.features._vjp(actions, v[:, 1:])
+    def pullback(self, actions: Array, v: Array) -> Array:
+        return self.features.pullback(actions, v[:, 1:])
 
-    def _linearised(self, actions: Array) -> tuple[Array, Callable[[Array], Array]]:
-        phi, pullback = self.features._linearised(actions)
+    def linearised(self, actions: Array) -> tuple[Array, Callable[[Array], Array]]:
+        phi, pullback = self.features.linearised(actions)
         return self._with(phi), lambda v: pullback(v[:, 1:])
 
     def _jacobian(self, actions: Array) -> Array:
-        inner = self.features._jacobian(actions)
+        inner = self.features.jacobian(actions)
         return np.concatenate((np.zeros((len(inner), 1, self.dim_in)), inner), axis=1)
 
     def _with(self, phi: Array) -> Array:
@@ -97,8 +97,8 @@ class WithConstant(FeatureMap):
         rows[:, 0], rows[:, 1:] = self.value, phi
         return rows
 
-    def _probes(self) -> Array:
-        return self.features._probes()
+    def probes(self) -> Array:
+        return self.features.probes()
 
     def _parameters(self) -> dict[str, Any]:
         inner = self.features.state_dict()
@@ -107,7 +107,7 @@ class WithConstant(FeatureMap):
         return {**probes, "features": inner, "value": self.value}
 
     @classmethod
-    def _from_parameters(cls, parameters: Mapping[str, Any]) -> WithConstant:
+    def from_parameters(cls, parameters: Mapping[str, Any]) -> WithConstant:
         return cls(features_from_state_dict(parameters["features"]), float(parameters["value"]))
 
 
@@ -123,15 +123,15 @@ class Disjoint(FeatureMap):
         self.dim_in = self.context.dim_in + 1
         self.dim = self.context.dim * self.arms
 
-    def _evaluate(self, actions: Array) -> Array:
+    def evaluate(self, actions: Array) -> Array:
         features = np.zeros((len(actions), self.arms, self.context.dim))
-        features[np.arange(len(actions)), self._arm(actions)] = self.context._evaluate(actions[:, :-1])
+        features[np.arange(len(actions)), self._arm(actions)] = self.context.evaluate(actions[:, :-1])
         return features.reshape(len(actions), self.dim)
 
-    def _vjp(self, actions: Array, v: Array) -> Array:
+    def pullback(self, actions: Array, v: Array) -> Array:
         own = v.reshape(len(actions), self.arms, self.context.dim)[np.arange(len(actions)), self._arm(actions)]
         # An arm's number has no neighbours: nothing changes with it continuously.
-        return np.hstack((self.context._vjp(actions[:, :-1], own), np.zeros((len(actions), 1))))
+        return np.hstack((self.context.pullback(actions[:, :-1], own), np.zeros((len(actions), 1))))
 
     def _arm(self, actions: Array) -> NDArray[np.int64]:
         number = actions[:, -1]
@@ -143,8 +143,8 @@ class Disjoint(FeatureMap):
             )
         return number.astype(np.int64)
 
-    def _probes(self) -> Array:
-        probes = super()._probes()
+    def probes(self) -> Array:
+        probes = super().probes()
         probes[:, -1] = np.floor(self.arms * probes[:, -1])
         return probes
 
@@ -152,7 +152,7 @@ class Disjoint(FeatureMap):
         return {**super()._parameters(), "context": self.context.state_dict(), "arms": self.arms}
 
     @classmethod
-    def _from_parameters(cls, parameters: Mapping[str, Any]) -> Disjoint:
+    def from_parameters(cls, parameters: Mapping[str, Any]) -> Disjoint:
         return cls(features_from_state_dict(parameters["context"]), int(parameters["arms"]))
 
 
@@ -164,18 +164,18 @@ def features_from_state_dict(state: Mapping[str, Any], given: FeatureMap | int |
     kind = state.get("type")
     stored = known.get(str(kind), FromCallable)
     if given is None:
-        return stored._from_parameters(state)
+        return stored.from_parameters(state)
     features = as_feature_map(given)
     if "probe" in state:  # the map is code, or contains some
         dims, expected = (state["dim_in"], state["dim"]), np.asarray(state["probe"], dtype=np.float64)
     else:
-        original = stored._from_parameters(state)
-        dims, expected = (original.dim_in, original.dim), original._evaluate(original._probes())
+        original = stored.from_parameters(state)
+        dims, expected = (original.dim_in, original.dim), original.evaluate(original.probes())
     if (features.dim_in, features.dim) != dims:
         raise InvalidInput(
             f"the stored features go from dimension {dims[0]} to {dims[1]}, "
             f"the given ones from {features.dim_in} to {features.dim}"
         )
-    if not np.allclose(features._evaluate(features._probes()), expected, rtol=1e-9, atol=1e-12):
+    if not np.allclose(features.evaluate(features.probes()), expected, rtol=1e-9, atol=1e-12):
         raise InvalidInput(f"the given features have other values than the stored {kind} at the probe actions")
     return features

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._validation import Array, as_float_array, as_generator, one_of, positive, positive_int
+from mixbandit._checks import Array, as_float_array, as_generator, one_of, positive, positive_int
 from mixbandit.errors import DamagedState, InvalidInput
 from mixbandit.features.base import FeatureMap
 
@@ -62,13 +62,13 @@ class _RandomAffine(FeatureMap):
         curvature = np.minimum(np.abs(g.curvature(at)) + g.jerk * change, g.most_curved)
         return np.asarray(0.5 * self._factor * curvature * change**2)
 
-    def _evaluate(self, actions: Array) -> Array:
+    def evaluate(self, actions: Array) -> Array:
         return self._factor * self._g.function(self._preactivation(actions))
 
-    def _vjp(self, actions: Array, v: Array) -> Array:
+    def pullback(self, actions: Array, v: Array) -> Array:
         return np.asarray((self._slope(actions) * v) @ self.weights)
 
-    def _linearised(self, actions: Array) -> tuple[Array, Callable[[Array], Array]]:
+    def linearised(self, actions: Array) -> tuple[Array, Callable[[Array], Array]]:
         g = self._g
         at = self._preactivation(actions)
         value = g.function(at)
@@ -136,7 +136,7 @@ class RandomFourier(_RandomAffine):
         return np.asarray(actions @ self.weights.T + self.offset)
 
     @classmethod
-    def _from_parameters(cls, parameters: Mapping[str, Any]) -> RandomFourier:
+    def from_parameters(cls, parameters: Mapping[str, Any]) -> RandomFourier:
         new = cls.__new__(cls)
         new._load(parameters)
         return new
@@ -202,7 +202,7 @@ class RandomLayer(_RandomAffine):
         return {**super()._parameters(), "activation": self.activation}
 
     @classmethod
-    def _from_parameters(cls, parameters: Mapping[str, Any]) -> RandomLayer:
+    def from_parameters(cls, parameters: Mapping[str, Any]) -> RandomLayer:
         new = cls.__new__(cls)
         new.activation = one_of(str(parameters["activation"]), tuple(cls._activations), "activation")
         new._load(parameters)

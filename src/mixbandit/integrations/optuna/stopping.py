@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from optuna.trial import FrozenTrial, TrialState
 
-from mixbandit._validation import positive, positive_int
-from mixbandit.certify import StudyCertificate, certify
-from mixbandit.integrations.optuna.following import keywords
-from mixbandit.objective import Objective
-from mixbandit.space import Space
+from mixbandit._checks import positive, positive_int
+from mixbandit.tuning import Assumptions, Space, StudyCertificate, certify
+from mixbandit.tuning.assumptions import Stated
 
 if TYPE_CHECKING:
     from optuna.study import Study
@@ -28,17 +26,13 @@ class StopOnGap:
         gap: float,
         *,
         every: int = 10,
-        reward_range: tuple[float, float] | None = None,
-        samples: int | None = None,
-        sigma: float | None = None,
-        norm_bound: float | None = None,
-        delta: float = 0.05,
-        misspecification: float = 0.0,
+        assumptions: Assumptions | None = None,
         space: Space | None = None,
+        **stated: Unpack[Stated],
     ) -> None:
         self.gap, self.every = positive(gap, "gap"), positive_int(every, "every")
-        self._stated = Objective(reward_range, samples, sigma, norm_bound, delta, misspecification)
-        _ = self._stated.noise, self._stated.norm  # what is missing is said here
+        self._stated = Assumptions.of(assumptions, stated)
+        self._stated.check_complete()  # what is missing is said here
         self._space = space
         self._looked_at = 0
         self.certificate: StudyCertificate | None = None
@@ -49,6 +43,6 @@ class StopOnGap:
         if complete < self._looked_at + self.every:
             return
         self._looked_at = complete
-        self.certificate = certify(study, space=self._space, **keywords(self._stated))
+        self.certificate = certify(study, self._stated.towards(study.direction.name.lower()), space=self._space)
         if self.certificate.proven and self.certificate.trusted and self.certificate.gap <= self.gap:
             study.stop()

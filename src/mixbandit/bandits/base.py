@@ -1,0 +1,284 @@
+"""What every policy shares: ask, tell, late and missing rewards, certificates, regret bounds, state.
+
+A policy holds two things apart. It *acts* on whatever it likes, pending choices included; its rule says how. It
+*reports* bounds from told rewards only, and those hold whatever it does. All that changes is one frozen state.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Self, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mixbandit._checks import as_generator, as_vector, positive_int
+from mixbandit._files import write_state
+from mixbandit.actions import Arms, Region, as_region, offered
+from mixbandit.bandits import choosing, persistent, stored
+from mixbandit.bandits.choice import Choice
+from mixbandit.bandits.choosing import READING_SEED, Turn
+from mixbandit.bandits.history import regret_in_hindsight
+from mixbandit.bandits.rules import ActingRule
+from mixbandit.bandits.state import State, parse_told
+from mixbandit.certificates import Certificate, certificate
+from mixbandit.errors import InvalidInput, reading
+from mixbandit.features import FeatureMap
+from mixbandit.regret import RegretBound
+from mixbandit.search import QUICK, THOROUGH
+from mixbandit.sequences import Audit, ConfidenceSequence, Moment, setting
+
+
+class Policy:
+    """Choose actions, learn from their rewards, and say what is guaranteed.
+
+    `rule` says how to act on `sequence`, which from now on is kept together with the policy's state: what the policy
+    learns, the sequence knows, and the other way round. `strict`: rewards count in order of play. `keep_history`
+    remembers what was chosen among what, for the regret bound in hindsight. `track_regret=False` spares the extra
+    search that data-dependent regret bounds may need on a box. `quick` searches a box with less effort for what to
+    play; what is reported is searched for as ever.
+    """
+
+    def __init__(
+        self,
+        sequence: ConfidenceSequence,
+        actions: Region | ArrayLike | None = None,
+        *,
+        rule: ActingRule,
+        rng: int | np.random.Generator | None = None,
+        strict: bool = False,
+        keep_history: bool = False,
+        track_regret: bool = True,
+        quick: bool = False,
+    ) -> None:
+        if not isinstance(sequence, ConfidenceSequence):
+            raise InvalidInput(f"sequence must be a confidence sequence, as MartingaleMixture; got {sequence!r}")
+        rule.check(sequence.moment)
+        self.rule = rule
+        self._actions = None if actions is None else as_region(actions)
+        if self._actions is not None and self._actions.dim > sequence.features.dim_in:
+            raise InvalidInput(
+                f"actions have dimension {self._actions.dim}, more than the features take ({sequence.features.dim_in})"
+            )
+        self.strict, self.keep_history, self.track_regret = bool(strict), bool(keep_history), bool(track_regret)
+        self.quick = bool(quick)
+        self._own_directions: Any = None  # of arms of its own, computed once
+        self.state = State(sequence.moment, int(as_generator(rng).integers(2**63)))
+        self.sequence = sequence.live_in(self)
+
+    def __repr__(self) -> str:
+        counts = f"rounds={self.rounds}, pending={len(self.pending)}"
+        return f"{type(self).__name__}({self.sequence!r}, {self.actions!r}, {counts})"
+
+    def at(self, state: State) -> Self:
+        """A policy with the same settings in another state: a copy, or what would be if."""
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__dict__)
+        new.state = state
+        new.sequence = self.sequence.copy().live_in(new)
+        return new
+
+    def _set_moment(self, moment: Moment) -> None:
+        self.state = self.state.learnt(moment)
+
+    moment: Moment = property(  # type: ignore[assignment]
+        operator.attrgetter("state.moment"), _set_moment, doc="What the told rewards leave possible."
+    )
+    actions: Region | None = setting("_actions", "What may be chosen, unless `ask` is given something else.")
+    rounds: int = setting("state.rounds", "How many choices have been made, pending and cancelled ones included.")
+
+    @property
+    def pending(self) -> tuple[Choice, ...]:
+        """The choices that wait for their rewards."""
+        held = self.state.held
+        return tuple(c for c in persistent.values(self.state.pending) if persistent.get(held, c.id) is None)
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the data have ever been seen to refute the assumptions at level δ, or do so now."""
+        return self.state.refuted or self.moment.is_refuted
+
+    @property
+    def guarantee(self) -> str:
+        """What holds, in words."""
+        if self.moment.rule.guarantee != "anytime":
+            return "The bounds are Bayesian: right on average over the prior. Nothing is guaranteed for this problem."
+        return (
+            f"With probability ≥ {1 - self.moment.rule.delta:g}, at all times at once, bounds, proven certificates and "
+            f"proven data-dependent regret bounds hold, whatever is chosen. {self.rule.worst_case(self.moment)}"
+        )
+
+    @overload
+    def ask(self, arms: Region | ArrayLike | None = None, *, context: ArrayLike | None = None) -> Choice: ...
+    @overload
+    def ask(
+        self,
+        arms: Region | ArrayLike | None = None,
+        *,
+        context: ArrayLike | None = None,
+        n: int,
+        distinct: bool = True,
+    ) -> list[Choice]: ...
+
+    def ask(
+        self,
+        arms: Region | ArrayLike | None = None,
+        *,
+        context: ArrayLike | None = None,
+        n: int | None = None,
+        distinct: bool = True,
+    ) -> Choice | list[Choice]:
+        """Choose an action, or a list of n, among `arms` or else the policy's own actions.
+
+        With a `context`, features see rows (context, action). Pending choices are treated as if they had returned their
+        expected reward, so that asking again gives something else that is worth knowing. A list holds different arms as
+        long as there are enough of them, unless `distinct` is False. On an error nothing changes.
+        """
+        turn = self._turn(arms, context, "arms")
+        count = 1 if n is None else positive_int(n, "n")
+        state = self._noted()
+        choices, self.state = choosing.choose(
+            state,
+            self.rule,
+            turn,
+            QUICK if self.quick else THOROUGH,
+            count,
+            distinct=distinct,
+            track_regret=self.track_regret,
+        )
+        return choices[0] if n is None else choices
+
+    def adopt(self, action: ArrayLike, *, context: ArrayLike | None = None) -> Choice:
+        """Count an action that somebody else chose as a choice of this policy, whose reward will be told.
+
+        That is for what is under way elsewhere, and for what a user wants to see tried. It counts in regret bounds.
+        """
+        turn = self._turn(None, context, "arms")
+        before = np.empty(0) if turn.context is None else turn.context
+        row = np.concatenate((before, as_vector(action, turn.region.dim - len(before), "action")))
+        index, state = turn.region.index_of(row), self._noted()
+        optimum = choosing.largest_upper(state, self.rule, turn) if self.track_regret else None
+        choice = choosing.made(state, turn, state.rounds, row, index, self.rule.alpha, optimum)
+        self.state = choosing.with_choices(state, turn, [choice])
+        return choice
+
+    def tell(
+        self,
+        choice: Choice | int | Sequence[Choice | int],
+        reward: float | ArrayLike,
+        sigma: float | ArrayLike | None = None,
+    ) -> Self:
+        """Learn the reward of a choice, given as a Choice or by its id, or of several; late and in any order.
+
+        Rewards count in order of arrival. That is valid when the noise is independent given the actions and when
+        nothing about a reward's value decides when, or whether, it arrives. With `strict=True` they count in order
+        of play, later ones waiting for earlier ones, which is valid whatever decides when they arrive. On an error
+        nothing changes.
+        """
+        told = parse_told(self.state, choice, reward, sigma)
+        self.state = self.state.holding(*told) if self.strict else self.state.told(*told)
+        return self
+
+    def cancel(self, choice: Choice | int, *, played: bool = False) -> Self:
+        """Give up a choice that will bring no reward: it was never played, or it was `played` and the reward is lost.
+
+        It no longer counts as pending. In regret bounds it counts only if it was played. For bounds to stay valid,
+        what made a reward be lost must have nothing to do with its value.
+        """
+        self.state = self.state.without(self.state.awaited(choice, held=True), played=bool(played))
+        return self
+
+    def learn(self, actions: ArrayLike, rewards: ArrayLike, sigma: ArrayLike | None = None) -> Self:
+        """Learn from data that were chosen elsewhere: a log, another tuner. Rows are (context, action)."""
+        self.moment = self.moment.learnt(actions, rewards, sigma)
+        return self
+
+    def certificate(
+        self,
+        over: Region | ArrayLike | None = None,
+        *,
+        context: ArrayLike | None = None,
+        proof: str | None = None,
+    ) -> Certificate:
+        """The action with the largest lower bound, over the policy's own actions or others, and how far off it may be.
+
+        `proof` insists on one way over a box: "branch-and-bound", "range" or "search". Print it to read it.
+        """
+        turn = self._turn(over, context, "over")
+        state = self._noted()
+        rng = np.random.default_rng(READING_SEED)
+        found = certificate(state.moment, turn.region, rng, proof=proof, warm=state.warm)
+        refuted = state.refuted or not found.trusted
+        self.state = state._replace(refuted=refuted)
+        action = found.action if turn.context is None else found.action[len(turn.context) :]
+        return dataclasses.replace(found, action=action, trusted=not refuted)
+
+    def audit(self) -> Audit:
+        """What the data so far say about the assumptions; print it to read it."""
+        return self.sequence.audit()
+
+    def regret_bound(self) -> RegretBound:
+        """Bounds on the regret of all choices so far; print it to read it."""
+        state = self._noted()
+        hindsight, proof = None, None
+        if self.keep_history:
+            hindsight, proof = regret_in_hindsight(state.history, state.moment, self.actions, state.warm)
+        self.state = state
+        everything = state.settling(list(persistent.values(state.pending)))
+        return RegretBound(
+            rounds=everything.settled,
+            widths=everything.widths,
+            hindsight=hindsight,
+            proof="search" if state.searched else "enumerated",
+            hindsight_proof=proof,
+            delta=state.moment.rule.delta,
+            guarantee=state.moment.rule.guarantee,
+            trusted=not self.refuted,
+        )
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything needed to go on: numbers, strings, arrays, lists and dicts of them."""
+        return stored.state_dict(self)
+
+    @classmethod
+    def from_state_dict(cls, state: Mapping[str, Any], features: FeatureMap | int | None = None) -> Self:
+        """The policy that `state_dict` described; `features` again if they are a user's function."""
+        with reading(cls.__name__):
+            settings = stored.settings(cls, state, features)
+            new = cls.__new__(cls)
+            Policy.__init__(new, **settings)
+            new.state = stored.recalled(new.state, state)
+        return new
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to one file, atomically: `mixbandit.load` goes on from it, bit for bit."""
+        write_state(path, self.state_dict())
+
+    def _turn(self, given: Region | ArrayLike | None, context: ArrayLike | None, name: str) -> Turn:
+        """What a decision is about; directions of arms of the policy's own are computed once."""
+        model = self.state.moment.model
+        region, vector = offered(self._actions, given, context, model.dim_in, name)
+        if not isinstance(region, Arms):
+            directions = None
+        elif region is not self._actions:
+            directions = model.directions(region.actions)
+        else:
+            directions = self._own_directions
+            if directions is None:
+                directions = self._own_directions = model.directions(region.actions)
+        return Turn(region, vector, directions, self.keep_history, region is self._actions)
+
+    def _noted(self) -> State:
+        """The state, with a refutation noted for good: that is an error every time, or one warning."""
+        state = self.state
+        self.rule.prepare(state.moment)
+        found = state.moment.refutation
+        if found is None:
+            return state
+        self.state = state._replace(refuted=True)
+        if not state.refuted or self.sequence.on_empty == "raise":
+            self.sequence.refute(found)
+        return self.state

@@ -1,0 +1,158 @@
+"""One decision: from a state and a region to choices and the next state."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mixbandit._checks import LARGEST_DATUM, Array
+from mixbandit.actions import Arms, Box, MixedBox, Region
+from mixbandit.bandits import persistent
+from mixbandit.bandits.choice import Choice
+from mixbandit.bandits.history import Chosen
+from mixbandit.bandits.rules import ActingRule
+from mixbandit.bandits.state import Anticipated, State
+from mixbandit.search import THOROUGH, ArmsField, BoxField, Effort, Entropy
+from mixbandit.sequences import Moment
+
+# What only reads searches with a seed of its own: to look must not change what is chosen next.
+READING_SEED = 0
+# A choice on a box that repeats a pending one is moved by about this share of the width.
+_NUDGE = 1e-3
+_SAME_ACTION = 1e-9
+
+
+class Turn(NamedTuple):
+    """What a decision is about."""
+
+    region: Region  # rows (context, action)
+    context: Array | None
+    directions: Any  # of arms; None on a box
+    remembered: bool = False  # whether choices go into the history
+    is_own: bool = True  # whether the region is the policy's own
+
+
+def field(turn: Turn, moment: Moment, entropy: Entropy, warm: Array | None, effort: Effort) -> ArmsField | BoxField:
+    """Where to maximise scores."""
+    if isinstance(turn.region, Arms):
+        return ArmsField(turn.region.actions, turn.directions, entropy)
+    return BoxField(turn.region, moment.model, entropy, warm, effort)
+
+
+def choose(
+    state: State,
+    rule: ActingRule,
+    turn: Turn,
+    effort: Effort,
+    count: int,
+    *,
+    distinct: bool,
+    track_regret: bool,
+) -> tuple[list[Choice], State]:
+    """`count` choices, and the state in which they are pending.
+
+    Pending choices are treated as if they had returned their expected reward, so that the next one is something else
+    that is worth knowing.
+    """
+    moment, region = state.moment, turn.region
+    place = field(turn, moment, (state.seed, state.rounds), state.warm, effort)
+    on_box = isinstance(region, Box)
+    taken = [choice.row for choice in persistent.values(state.pending)] if on_box else []
+    anticipated = _anticipated(state)
+    acting, expected = moment if anticipated is None else anticipated.moment, anticipated
+    choices: list[Choice] = []
+    largest: float | None = None
+    for number in range(state.rounds, state.rounds + count):
+        found, met = rule.select(acting, place, number + 1)
+        if track_regret:
+            # By told rewards; with pending ones the rule comes across something else.
+            largest = met if acting is moment else largest
+            largest = largest_upper(state, rule, turn) if largest is None else largest
+        row = found.row
+        if on_box:
+            row = nudged(row, region, taken, place.rng)
+            taken.append(row)
+        elif distinct and count > 1:
+            place.exclude(found)
+        choices.append(made(state, turn, number, row, found.index, rule.alpha, largest))
+        if number + 1 < state.rounds + count:
+            expected = Anticipated(_expecting(acting, [row]), number + 1)
+            acting = expected.moment
+    new = with_choices(state, turn, choices)._replace(anticipated=expected)
+    if isinstance(place, BoxField) and place.optima:
+        new = new._replace(warm=np.vstack(place.optima))
+    return choices, new
+
+
+def made(
+    state: State, turn: Turn, number: int, row: Array, index: int | None, alpha: float | None, optimum: float | None
+) -> Choice:
+    """A choice, with what its bounds are to be computed from."""
+    moment = state.moment
+    moment.model.directions(row[None], LARGEST_DATUM)  # more could be chosen, but not be learnt from
+    labels = turn.region.labels if isinstance(turn.region, Arms) else None
+    context = turn.context
+    return Choice(
+        number,
+        (row if context is None else row[len(context) :]).copy(),
+        None if labels is None or index is None else labels[index],
+        index,
+        context,
+        moment,
+        alpha,
+        optimum,
+        state.refuted,
+    )
+
+
+def with_choices(state: State, turn: Turn, choices: list[Choice]) -> State:
+    """The state in which these choices are pending."""
+    pending, history = state.pending, state.history
+    for choice in choices:
+        pending = persistent.put(pending, choice.id, choice)
+        if turn.remembered:
+            region = None if turn.is_own else turn.region
+            history = persistent.put(history, choice.id, Chosen(choice.row, region))
+    searched, rounds = state.searched or isinstance(turn.region, Box), state.rounds + len(choices)
+    return state._replace(pending=pending, rounds=rounds, searched=searched, history=history)
+
+
+def largest_upper(state: State, rule: ActingRule, turn: Turn) -> float:
+    """The largest upper bound over a region, from told rewards; on a box, as far as a search finds it."""
+    place = field(turn, state.moment, READING_SEED, state.warm, THOROUGH)
+    return place.maximise(state.moment.at(rule.alpha)).value
+
+
+def _anticipated(state: State) -> Anticipated | None:
+    """The moment as if all pending choices had returned what is expected of them; None without any."""
+    if not state.pending[1]:
+        return None
+    known = state.anticipated or Anticipated(state.moment, 0)
+    if known.up_to == 0:
+        rows = [choice.row for choice in persistent.values(state.pending)]
+    else:
+        later = (persistent.get(state.pending, number) for number in range(known.up_to, state.rounds))
+        rows = [choice.row for choice in later if choice is not None]
+    return Anticipated(_expecting(known.moment, rows), state.rounds) if rows else known
+
+
+def _expecting(moment: Moment, rows: list[Array]) -> Moment:
+    """The moment after rows whose rewards are in the middle of their intervals; what is imagined refutes nothing."""
+    actions = np.array(rows)
+    directions, closed = moment.directions(actions), moment.closed_form
+    return moment.after(actions, 0.5 * (closed.maximum(directions) - closed.maximum(-directions)))
+
+
+def nudged(row: Array, box: Box, taken: list[Array], rng: np.random.Generator) -> Array:
+    """The row, moved a little if it repeats one that is taken: on a box there is always something new to learn."""
+    if not taken or not box.continuous.any():
+        return row
+    y = box.unit(row)
+    if not (np.abs(box.unit(np.array(taken)) - y) <= _SAME_ACTION).all(axis=1).any():
+        return row
+    step = _NUDGE * rng.uniform(0.5, 1.0, size=box.dim) * rng.choice((-1.0, 1.0), size=box.dim)
+    step[~box.continuous] = 0.0
+    # At a border the step goes inwards.
+    moved = box.at(y + np.where((y + step < 0.0) | (y + step > 1.0), -step, step))
+    return box.pinned(moved[None])[0] if isinstance(box, MixedBox) else moved

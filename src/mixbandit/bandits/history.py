@@ -1,0 +1,76 @@
+"""What was chosen among what, and the regret bound in hindsight that follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mixbandit._checks import Array
+from mixbandit.actions import Arms, Region, region_from_state_dict
+from mixbandit.bandits import persistent
+from mixbandit.certificates import bound_optimum
+from mixbandit.sequences import Moment
+
+
+class Chosen(NamedTuple):
+    """A row (context, action), and the region it was chosen from where that was not the policy's own."""
+
+    row: Array
+    region: Region | None
+
+
+def regret_in_hindsight(
+    history: persistent.Map, moment: Moment, own: Region | None, warm: Array | None
+) -> tuple[float, str]:
+    """Σ_s of a bound on how much more than a_s the best action of A_s is worth, with today's set, and its proof.
+
+    One event covers the sets of all times, so that today's may judge all past choices.
+    """
+    total, proofs = 0.0, {"enumerated"}
+    chosen: list[Chosen] = list(persistent.values(history))
+    shared = [part.row for part in chosen if part.region is None]
+    if shared and own is not None:
+        bound, proof = _regret(moment, own, np.array(shared), warm)
+        total, proofs = total + bound, proofs | {proof}
+    for part in chosen:
+        if part.region is not None:
+            bound, proof = _regret(moment, part.region, part.row[None], warm)
+            total, proofs = total + bound, proofs | {proof}
+    # The weakest proof counts.
+    return total, next(p for p in ("search", "range", "branch-and-bound", "enumerated") if p in proofs)
+
+
+def _regret(moment: Moment, region: Region, rows: Array, warm: Array | None) -> tuple[float, str]:
+    """The bound for rows (n, dim_in) that were all chosen from one region."""
+    distinct, counts = np.unique(rows, axis=0, return_counts=True)
+    own = moment.directions(distinct)
+    lower = moment.lower(own).values
+    if isinstance(region, Arms):
+        directions = moment.directions(region.actions)
+        apart = moment.upper(directions).values.max() - lower
+        together = np.array([moment.largest_difference(directions, own[i]) for i in range(len(distinct))])
+        return float(counts @ np.maximum(np.minimum(apart, together), 0.0)), "enumerated"
+    rng = np.random.default_rng(0)
+    optimum = bound_optimum(moment, region, rng, at_least=float(lower.max()), warm=warm)
+    return float(counts @ np.maximum(optimum.upper - lower, 0.0)), optimum.proof
+
+
+def history_state(history: persistent.Map) -> dict[str, Any]:
+    """The history as plain values."""
+    chosen: list[tuple[int, Chosen]] = list(persistent.items(history))
+    return {
+        "ids": [number for number, _ in chosen],
+        "rows": np.array([part.row for _, part in chosen]),
+        "regions": [[number, part.region.state_dict()] for number, part in chosen if part.region is not None],
+    }
+
+
+def history_from_state(state: Mapping[str, Any]) -> persistent.Map:
+    """What `history_state` described."""
+    regions = {int(number): region_from_state_dict(part) for number, part in state["regions"]}
+    found = persistent.EMPTY
+    for number, row in zip(state["ids"], state["rows"], strict=True):
+        found = persistent.put(found, int(number), Chosen(np.array(row), regions.get(int(number))))
+    return found

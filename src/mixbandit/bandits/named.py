@@ -1,0 +1,231 @@
+"""Policies by name: ways of acting, and the algorithms of the paper with its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mixbandit.actions import Region
+from mixbandit.bandits.base import Policy
+from mixbandit.bandits.rules import ActingRule, LeastRegretPerInformation, Optimism, Thompson, Uniformly
+from mixbandit.errors import DamagedState, InvalidInput
+from mixbandit.features import FeatureMap
+from mixbandit.mixtures import Forecaster, Mixture
+from mixbandit.sequences import ConfidenceSequence, MartingaleMixture, OFULSequence, setting
+
+Actions = Region | ArrayLike | None
+Rng = int | np.random.Generator | None
+Phi = FeatureMap | int
+Words = dict[str, Any]
+
+
+class UCB(Policy):
+    """Play the action with the largest centre + `exploration`·half-width of its interval; at 1, the upper bound.
+
+    `alpha` acts on closed-form bounds at that multiplier (AMM-UCB), None on the exact ones (CMM-UCB). `exploration`
+    below 1 is greedier and often earns more; it changes how the policy acts, never what it reports: bounds,
+    certificates and data-dependent regret bounds stay those of `sequence`, unscaled, and hold. What is lost are
+    the regret bounds known in advance (`regret.worst_case`), which need exploration ≥ 1. `guarantee` says so, too.
+
+    The other options are those of `Policy`.
+    """
+
+    alpha: float | None = setting("rule.alpha", "The multiplier that it acts on; None for exact bounds.")
+    exploration: float = setting("rule.exploration", "What half-widths are multiplied by, for acting.")
+
+    def __init__(
+        self,
+        sequence: ConfidenceSequence,
+        actions: Actions = None,
+        alpha: float | None = None,
+        exploration: float = 1.0,
+        *,
+        rng: Rng = None,
+        strict: bool = False,
+        keep_history: bool = False,
+        track_regret: bool = True,
+        quick: bool = False,
+    ) -> None:
+        options: dict[str, Any] = {"strict": strict, "keep_history": keep_history, "quick": quick}
+        rule = Optimism(alpha, exploration)
+        super().__init__(sequence, actions, rule=rule, rng=rng, track_regret=track_regret, **options)
+
+
+class InformationDirected(Policy):
+    """Information-directed sampling, deterministic (Kirschner & Krause 2018): least squared regret bound per
+    information, with OFUL's bounds.
+    """
+
+    def __init__(self, sequence: OFULSequence, actions: Actions = None, **options: Any) -> None:
+        super().__init__(sequence, actions, rule=LeastRegretPerInformation(), **options)
+
+
+class ThompsonSampling(Policy):
+    """Thompson sampling with a frequentist guarantee (Agrawal & Goyal 2013): play what is best for a random
+    parameter.
+    """
+
+    def __init__(self, sequence: ConfidenceSequence, actions: Actions = None, **options: Any) -> None:
+        super().__init__(sequence, actions, rule=Thompson(), **options)
+
+
+class UniformSampling(Policy):
+    """Play any action, uniformly. What it learns is reported like anybody's."""
+
+    def __init__(self, sequence: ConfidenceSequence, actions: Actions = None, **options: Any) -> None:
+        super().__init__(sequence, actions, rule=Uniformly(), **options)
+
+
+class Named(Policy):
+    """What the named algorithms share: one list of keywords, from which each takes what it has a use for.
+
+    Those that an algorithm has no use for (`mixture`, `reward_range`, `misspecification`, `alpha`, `exploration`) are
+    refused when they are given. The options from `strict` on are those of `Policy`.
+    """
+
+    takes: ClassVar[tuple[str, ...]] = ("mixture", "reward_range", "misspecification")
+    # The sequence and the rule that an algorithm is made of, from features, what is stated and what else was given.
+    _parts: ClassVar[Callable[..., tuple[ConfidenceSequence, ActingRule]]]
+
+    def __init__(
+        self,
+        features: FeatureMap | int,
+        *,
+        actions: Actions = None,
+        sigma: float,
+        norm_bound: float,
+        delta: float = 0.01,
+        mixture: Mixture | Forecaster | None = None,
+        reward_range: tuple[float, float] | None = None,
+        misspecification: float = 0.0,
+        alpha: float | None = None,
+        exploration: float = 1.0,
+        on_empty: str = "raise",
+        rng: Rng = None,
+        strict: bool = False,
+        keep_history: bool = False,
+        track_regret: bool = True,
+        quick: bool = False,
+    ) -> None:
+        optional = {
+            "mixture": mixture,
+            "reward_range": reward_range,
+            "misspecification": misspecification or None,
+            "alpha": alpha,
+            "exploration": None if exploration == 1.0 else exploration,
+        }
+        given = {name: value for name, value in optional.items() if value is not None}
+        for name, value in given.items():
+            if name not in self.takes:
+                raise InvalidInput(f"{type(self).__name__} has no use for {name}, got {name}={value!r}")
+        stated = {"sigma": sigma, "norm_bound": norm_bound, "delta": delta, "on_empty": on_empty}
+        sequence, rule = self._parts(features, stated, given)
+        options: dict[str, Any] = {"strict": strict, "keep_history": keep_history, "quick": quick}
+        Policy.__init__(self, sequence, actions, rule=rule, rng=rng, track_regret=track_regret, **options)
+
+
+def _mixture(features: Phi, stated: Words, given: Words) -> MartingaleMixture:
+    known = {name: given[name] for name in ("mixture", "reward_range", "misspecification") if name in given}
+    return MartingaleMixture(features, **stated, **known)
+
+
+def _oful(features: Phi, stated: Words, given: Words) -> OFULSequence:
+    return OFULSequence(features, **stated, alpha=given.get("alpha"))
+
+
+class CMMUCB(Named, UCB):
+    """The paper's CMM-UCB: optimism with exact bounds."""
+
+    takes = ("mixture", "reward_range", "misspecification", "exploration")
+
+    @staticmethod
+    def _parts(features: Phi, stated: Words, given: Words) -> tuple[ConfidenceSequence, ActingRule]:
+        return _mixture(features, stated, given), Optimism(None, given.get("exploration", 1.0))
+
+
+class AMMUCB(Named, UCB):
+    """The paper's AMM-UCB: optimism with closed-form bounds, at the mixture's `alpha0` (σ², as in the paper, for
+    the standard one) unless `alpha` is given.
+    """
+
+    takes = ("mixture", "reward_range", "misspecification", "alpha", "exploration")
+
+    @staticmethod
+    def _parts(features: Phi, stated: Words, given: Words) -> tuple[ConfidenceSequence, ActingRule]:
+        sequence = _mixture(features, stated, given)
+        return sequence, Optimism(given.get("alpha", sequence.alpha0), given.get("exploration", 1.0))
+
+
+class OFUL(Named, UCB):
+    """OFUL (Abbasi-Yadkori, Pál & Szepesvári 2011): optimism with its ellipsoid, at α = σ² unless given."""
+
+    takes = ("alpha", "exploration")
+
+    @staticmethod
+    def _parts(features: Phi, stated: Words, given: Words) -> tuple[ConfidenceSequence, ActingRule]:
+        return _oful(features, stated, given), Optimism(None, given.get("exploration", 1.0))
+
+
+class IDS(Named, InformationDirected):
+    """Information-directed sampling (Kirschner & Krause 2018), deterministic, with OFUL's bounds."""
+
+    takes = ("alpha",)
+
+    @staticmethod
+    def _parts(features: Phi, stated: Words, given: Words) -> tuple[ConfidenceSequence, ActingRule]:
+        return _oful(features, stated, given), LeastRegretPerInformation()
+
+
+class FreqTS(Named, ThompsonSampling):
+    """Frequentist Thompson sampling (Agrawal & Goyal 2013); it reports the exact bounds of the mixture."""
+
+    @staticmethod
+    def _parts(features: Phi, stated: Words, given: Words) -> tuple[ConfidenceSequence, ActingRule]:
+        return _mixture(features, stated, given), Thompson()
+
+
+class Greedy(Named, UCB):
+    """A yardstick: play what the ridge estimate at α₀ thinks best, which is optimism without exploration."""
+
+    @staticmethod
+    def _parts(features: Phi, stated: Words, given: Words) -> tuple[ConfidenceSequence, ActingRule]:
+        sequence = _mixture(features, stated, given)
+        return sequence, Optimism(sequence.alpha0, 0.0)
+
+
+class Uniform(Named, UniformSampling):
+    """A yardstick: play anything."""
+
+    @staticmethod
+    def _parts(features: Phi, stated: Words, given: Words) -> tuple[ConfidenceSequence, ActingRule]:
+        return _mixture(features, stated, given), Uniformly()
+
+
+POLICIES: dict[str, type[Policy]] = {
+    kind.__name__: kind
+    for kind in (
+        Policy,
+        UCB,
+        InformationDirected,
+        ThompsonSampling,
+        UniformSampling,
+        CMMUCB,
+        AMMUCB,
+        OFUL,
+        IDS,
+        FreqTS,
+        Greedy,
+        Uniform,
+    )
+}
+
+
+def policy_from_state_dict(state: Mapping[str, Any], features: FeatureMap | int | None = None) -> Policy:
+    """The policy of whatever kind that `state_dict` described; `features` again if they are a user's function."""
+    kind = state.get("type")
+    if kind not in POLICIES:
+        raise DamagedState(f"unknown kind of policy: {kind!r}")
+    return POLICIES[kind].from_state_dict(state, features)

@@ -1,0 +1,189 @@
+"""How to act: rules that pick what to play from what is known at a moment. Bounds hold whatever rule acts.
+
+| symbol | meaning |
+|---|---|
+| Δ(a) = max_{a'} UCB(a') − LCB(a) | a bound on the regret of a |
+| w = φᵀV_α⁻¹φ, I(a) = ln(1 + w) | what there is to learn from a |
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
+
+from mixbandit._checks import multiplier, nonnegative
+from mixbandit.errors import DamagedState, NoTheory, NotStorable
+from mixbandit.search import Field, Found, InformationPerRegret
+from mixbandit.sequences import Moment
+from mixbandit.sets import Point
+
+# Which kinds of sequences a way of acting has a theory for, by the `kind` of their rules; the others raise NoTheory.
+# What is not listed here acts on everything.
+THEORY: dict[str, tuple[str, ...]] = {
+    # Agrawal & Goyal (2013) draw around a ridge estimate, with a spread that needs σ.
+    "Thompson sampling": ("martingale", "general lambda", "oful"),
+    # Kirschner & Krause (2018) analyse OFUL's bounds.
+    "information-directed sampling": ("oful",),
+}
+_TAKES = {
+    "Thompson sampling": "a MartingaleMixture, GeneralLambda or OFULSequence",
+    "information-directed sampling": "an OFULSequence",
+}
+
+
+class Selection(NamedTuple):
+    """What a rule wants to play."""
+
+    found: Found
+    optimum: float | None = None  # the largest upper bound, where it came up
+
+
+class ActingRule(abc.ABC):
+    """Frozen settings of a way to act."""
+
+    name: ClassVar[str]
+    alpha: float | None = None  # the multiplier of the bounds that choices report; None for exact ones
+
+    def check(self, moment: Moment) -> None:
+        """Refuse a kind of sequence for which there is no theory."""
+        known = THEORY.get(self.name)
+        if known is not None and moment.rule.kind not in known:
+            raise NoTheory(
+                f"{self.name} acts on {_TAKES[self.name]}: there is no theory for {moment.rule.kind!r} sequences"
+            )
+
+    def prepare(self, moment: Moment) -> None:
+        """Make what `select` needs anyway; whether the data refute the assumptions is then cheap to ask."""
+
+    @abc.abstractmethod
+    def select(self, moment: Moment, field: Field, round_: int) -> Selection:
+        """What to play in `round_` ≥ 1, by a moment that has anticipated pending rewards."""
+
+    @abc.abstractmethod
+    def worst_case(self, moment: Moment) -> str:
+        """Whether a regret bound is known in advance, in words."""
+
+    def settings(self) -> dict[str, Any]:
+        """The settings, as plain values."""
+        return {}
+
+
+class Optimism(ActingRule):
+    """Play the largest centre + `exploration`·half-width of an interval; at 1, the upper bound.
+
+    `alpha` acts on closed-form bounds at that multiplier, None on exact ones.
+    """
+
+    name = "optimism"
+
+    def __init__(self, alpha: float | None = None, exploration: float = 1.0) -> None:
+        self.alpha = None if alpha is None else multiplier(alpha, "alpha")
+        self.exploration = nonnegative(exploration, "exploration")
+
+    def check(self, moment: Moment) -> None:
+        if self.alpha is not None:
+            moment.rule.check_alpha(self.alpha)
+
+    def prepare(self, moment: Moment) -> None:
+        moment.at(self.alpha)
+
+    def select(self, moment: Moment, field: Field, round_: int) -> Selection:
+        score = moment.at(self.alpha)
+        if self.exploration == 1.0:
+            found = field.maximise(score)
+            return Selection(found, found.value)
+        return Selection(field.maximise(score.scaled(self.exploration)))
+
+    def worst_case(self, moment: Moment) -> str:
+        if self.exploration < 1.0:
+            return (
+                f"With exploration={self.exploration:g} < 1 no regret bound is known in advance: an action that may "
+                "be the best can be ignored for ever."
+            )
+        theorem = moment.rule.regret_theorem_alpha
+        if theorem is None or self.alpha not in (None, theorem):
+            return "No regret bound known in advance is computed for these settings."
+        factor = "" if self.exploration == 1.0 else f", times {0.5 * (1.0 + self.exploration):g}"
+        return (
+            f"`regret.worst_case` bounds the regret in advance{factor}, as far as the largest upper bound is found and "
+            "rewards are told before the next choice."
+        )
+
+    def settings(self) -> dict[str, Any]:
+        return {"alpha": self.alpha, "exploration": self.exploration}
+
+
+class LeastRegretPerInformation(ActingRule):
+    """Play argmin Δ²/I with OFUL's bounds (Kirschner & Krause 2018): little regret for much information.
+
+    On a box in two searches: the largest upper bound, then 2 ln Δ − ln I.
+    """
+
+    name = "information-directed sampling"
+
+    def select(self, moment: Moment, field: Field, round_: int) -> Selection:
+        ellipsoid = moment.closed_form
+        optimum = field.maximise(ellipsoid).value
+        return Selection(field.maximise(InformationPerRegret(ellipsoid, optimum)), optimum)
+
+    def worst_case(self, moment: Moment) -> str:
+        return "No regret bound known in advance is computed for information-directed sampling."
+
+
+class Thompson(ActingRule):
+    """Draw θ̃ ~ N(θ̂_α, v²V_α⁻¹), v = σ√(9 d ln(t/δ)), and play argmax φᵀθ̃, in round t, at α = α₀."""
+
+    name = "Thompson sampling"
+
+    def select(self, moment: Moment, field: Field, round_: int) -> Selection:
+        rule = moment.rule
+        assert rule.sigma is not None
+        spread = rule.sigma * math.sqrt(9.0 * rule.dim * math.log(round_ / rule.delta))
+        return Selection(field.maximise(Point(moment.closed_form.sample(field.rng, spread))))
+
+    def worst_case(self, moment: Moment) -> str:
+        return "Its regret is O(d^{3/2}√T) up to logarithms (Agrawal & Goyal 2013); the constant is not computed."
+
+
+class Uniformly(ActingRule):
+    """Play any action, uniformly."""
+
+    name = "uniform sampling"
+
+    def select(self, moment: Moment, field: Field, round_: int) -> Selection:
+        return Selection(field.sample())
+
+    def worst_case(self, moment: Moment) -> str:
+        return "Its regret grows in proportion to time."
+
+
+RULES: dict[str, type[ActingRule]] = {
+    rule.__name__: rule for rule in (Optimism, LeastRegretPerInformation, Thompson, Uniformly)
+}
+# What version 0.1.0 stored, by the type of the policy.
+_OF_POLICIES = {
+    "UCB": "Optimism",
+    "InformationDirected": "LeastRegretPerInformation",
+    "ThompsonSampling": "Thompson",
+    "UniformSampling": "Uniformly",
+}
+
+
+def rule_state(rule: ActingRule) -> dict[str, Any]:
+    """A rule as plain values."""
+    if type(rule) not in RULES.values():
+        raise NotStorable(f"the acting rule {type(rule).__name__} is code and cannot be stored by mixbandit")
+    return {"type": type(rule).__name__, **rule.settings()}
+
+
+def rule_from_state(state: Mapping[str, Any]) -> ActingRule:
+    """The rule of a stored policy."""
+    stored = state.get("rule")
+    if stored is None:
+        known = {name: state[name] for name in ("alpha", "exploration") if name in state}
+        stored = {"type": _OF_POLICIES[state["type"]], **known}
+    if stored["type"] not in RULES:
+        raise DamagedState(f"unknown acting rule {stored['type']!r}")
+    return RULES[stored["type"]](**{name: value for name, value in stored.items() if name != "type"})

@@ -1,0 +1,148 @@
+"""The state of a policy: one frozen value, replaced at the end of `ask` and `tell`.
+
+Whatever changes is here, so that undo, copies, interrupts and "what if these rewards came in" need no code of their
+own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mixbandit._checks import LARGEST_DATUM, Array, as_number, check_finite, positive
+from mixbandit.bandits import persistent
+from mixbandit.bandits.choice import Choice
+from mixbandit.errors import InvalidInput
+from mixbandit.sequences import Moment
+
+
+class Held(NamedTuple):
+    """A reward that was told, and waits until earlier choices are done with."""
+
+    reward: float
+    sigma: float | None
+
+
+class Anticipated(NamedTuple):
+    """The moment as if choices that are still pending had returned their expected rewards."""
+
+    moment: Moment
+    up_to: int  # choices with smaller ids are in
+
+
+class State(NamedTuple):
+    """What a policy has seen, what is pending, and what is known of refutations."""
+
+    moment: Moment  # what the told rewards leave possible
+    seed: int  # randomness comes from it and the round
+    rounds: int = 0  # choices made, pending and cancelled ones included
+    pending: persistent.Map = persistent.EMPTY  # choices by id
+    held: persistent.Map = persistent.EMPTY  # rewards of pending choices that wait for earlier ones
+    settled: int = 0  # choices that count in the regret bound for good
+    widths: float | None = 0.0  # what they add to it; None once one is not known
+    searched: bool = False  # whether a search over a box had to find the largest upper bound
+    refuted: bool = False  # whether the data have ever been seen to refute the assumptions
+    history: persistent.Map = persistent.EMPTY  # what was chosen among what, by id
+    warm: Array | None = None  # where the last search over a box ended
+    anticipated: Anticipated | None = None
+
+    def awaited(self, choice: Choice | int, *, held: bool = False) -> Choice:
+        """The choice that waits for its reward or, if `held`, whose reward is held back; InvalidInput for others."""
+        number = choice.id if isinstance(choice, Choice) else choice
+        if isinstance(number, bool) or not isinstance(number, int | np.integer):
+            raise InvalidInput(f"a reward is told for a Choice or its id, got {choice!r}")
+        found: Choice | None = persistent.get(self.pending, int(number))
+        if found is None:
+            known = 0 <= number < self.rounds
+            waiting = ", ".join(str(c.id) for c, _ in zip(persistent.values(self.pending), range(5), strict=False))
+            problem = "has been told or cancelled already" if known else "is unknown"
+            raise InvalidInput(f"choice {number} {problem}; waiting for rewards: {waiting or 'none'}")
+        if not held and persistent.get(self.held, found.id) is not None:
+            raise InvalidInput(f"choice {number} has been told already; its reward waits for earlier choices")
+        if choice is not found and isinstance(choice, Choice) and not np.array_equal(choice.action, found.action):
+            raise InvalidInput(f"choice {number} was made by another bandit: its action is {choice.action}")
+        return found
+
+    def learnt(self, moment: Moment) -> State:
+        """With other data; what was anticipated was anticipated from the old ones."""
+        return self._replace(moment=moment, anticipated=None)
+
+    def told(self, choices: list[Choice], rewards: Array, levels: list[float | None]) -> State:
+        """After these rewards, which count at once."""
+        moment = self.moment.after(np.array([choice.row for choice in choices]), rewards, self._weights(levels))
+        pending, held = self.pending, self.held
+        for choice in choices:
+            pending, held = persistent.drop(pending, choice.id), persistent.drop(held, choice.id)
+        return self.settling(choices)._replace(moment=moment, anticipated=None, pending=pending, held=held)
+
+    def _weights(self, levels: list[float | None]) -> Array | None:
+        if all(level is None for level in levels):
+            return None
+        own = self.moment.rule.sigma
+        return self.moment.rule.weights(np.array([own if level is None else level for level in levels], dtype=float))
+
+    def holding(self, choices: list[Choice], rewards: Array, levels: list[float | None]) -> State:
+        """After these rewards, which count once no earlier choice is pending."""
+        held = self.held
+        for choice, reward, level in zip(choices, rewards, levels, strict=True):
+            held = persistent.put(held, choice.id, Held(float(reward), level))
+        return self._replace(held=held).released()
+
+    def released(self) -> State:
+        """After the rewards that no earlier choice holds back any more."""
+        ready: list[Choice] = []
+        for choice in persistent.values(self.pending):
+            if persistent.get(self.held, choice.id) is None:
+                break
+            ready.append(choice)
+        if not ready:
+            return self
+        parts = [persistent.get(self.held, choice.id) for choice in ready]
+        return self.told(ready, np.array([part.reward for part in parts]), [part.sigma for part in parts])
+
+    def settling(self, choices: list[Choice]) -> State:
+        """With choices counted for good in the regret bound, and what their bounds refute noted."""
+        widths, refuted = self.widths, self.refuted
+        for choice in choices:
+            known = choice.known
+            widths = None if widths is None or known.width is None else widths + known.width
+            refuted |= not known.trusted
+        return self._replace(settled=self.settled + len(choices), widths=widths, refuted=refuted)
+
+    def without(self, choice: Choice, *, played: bool) -> State:
+        """After a choice that will bring no reward."""
+        pending, held = persistent.drop(self.pending, choice.id), persistent.drop(self.held, choice.id)
+        new = self._replace(pending=pending, held=held, anticipated=None)
+        new = new.settling([choice]) if played else new._replace(history=persistent.drop(self.history, choice.id))
+        return new.released()
+
+
+def parse_told(
+    state: State,
+    choice: Choice | int | Sequence[Choice | int],
+    reward: float | ArrayLike,
+    sigma: float | ArrayLike | None,
+) -> tuple[list[Choice], Array, list[float | None]]:
+    """What a call of `tell` says, checked: choices, rewards, and noise levels where they were given."""
+    many = isinstance(choice, Sequence | np.ndarray) or hasattr(choice, "to_numpy")
+    given: list[Any] = list(choice) if many else [choice]  # type: ignore[arg-type]
+    rewards = np.ravel(np.asarray(reward, dtype=object)) if many else [reward]
+    if len(rewards) != len(given):
+        raise InvalidInput(f"{len(given)} choices came with {len(rewards)} rewards")
+    choices = [state.awaited(one) for one in given]
+    if len(choices) > 1 and len({one.id for one in choices}) != len(choices):
+        raise InvalidInput("a choice occurs twice in one call")
+    # Clicks and successes come as truth values.
+    values = np.array([float(r) if isinstance(r, bool | np.bool_) else as_number(r, "reward") for r in rewards])
+    check_finite(values, "reward", LARGEST_DATUM)
+    if sigma is None:
+        return choices, values, [None] * len(choices)
+    levels = np.ravel(np.asarray(sigma, dtype=object))
+    if len(levels) not in (1, len(choices)):
+        raise InvalidInput(f"sigma must be one number or {len(choices)}, got {len(levels)}")
+    known = [positive(level, "sigma") for level in np.broadcast_to(levels, (len(choices),))]
+    check_finite(state.moment.rule.weights(np.array(known)) * values, "reward", LARGEST_DATUM)
+    return choices, values, list(known)

@@ -1,0 +1,281 @@
+"""What was seen, as a value: the triangular QR factor of [Φ r]. Learning makes a new value; the old one stays.
+
+| symbol | meaning | shape |
+|---|---|---|
+| Φ, r | feature rows and rewards seen so far | (t, d), (t,) |
+| C | upper-triangular factor, CᵀC = [Φ r]ᵀ[Φ r] | (d+1, d+1) |
+| A diag(√s) Uᵀ | singular value decomposition of ΦL, L a root of a covariance or I | |
+| z | Aᵀ(r − Φθ₀), the rewards in those coordinates | (rank,) |
+
+The factor holds everything that a fixed linear mixture needs, in O(d²) memory. Its singular values give
+those of Φ without squaring the condition number, and what lies outside the range of Φ stays a sum of
+squares. Forming ΦᵀΦ, Φᵀr and rᵀr instead loses digits that the bounds need.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mixbandit._checks import Array
+from mixbandit.errors import DamagedState, reading
+
+_EPS = float(np.finfo(np.float64).eps)
+# Rows wait in a buffer of this many before they are folded into the factor for good. A query folds them
+# into a copy, so that reading never changes what is remembered; the factor is rounded once per full buffer;
+# and cost and memory per row stay constant.
+_BUFFER_ROWS = 32
+_CHUNK_ROWS = 4096
+# Singular values whose squares would vanish.
+_NOTHING = 1e-50
+# Ridge regression from the triangular factor alone is used up to this ratio of its largest entry to √α.
+_WELL_CONDITIONED = 1e5
+# Panel width of LAPACK's triangular-pentagonal QR; 8 was fastest for d = 20 and d = 100.
+_PANEL = 8
+
+
+class Spectrum(NamedTuple):
+    """The data seen through the singular value decomposition of ΦL (L = I unless a root was given)."""
+
+    singular: Array  # √s, (rank,), all > 0, decreasing
+    basis: Array  # U, (d, rank), orthonormal columns
+    z: Array  # coordinates of r − Φθ₀ in the range of ΦL, (rank,)
+    outside: float  # squared norm of what no parameter explains
+    lost_singular: Array  # singular values below the rounding error of the largest, (k,)
+    lost_z: Array  # coordinates of r − Φθ₀ along them, (k,)
+
+    @property
+    def rank(self) -> int:
+        return len(self.singular)
+
+    def residual(self, reach: float) -> float:
+        """The least squared residual of parameters of norm at most `reach`, but for what the range explains.
+
+        Along a lost direction a parameter explains at most singular value times reach, and rounding some more.
+        Where that is nothing, this is the least-squares residual; where it is not, to count all of z would be to
+        call explained rewards noise.
+        """
+        if not len(self.lost_z):
+            return self.outside
+        unexplained = np.maximum(np.abs(self.lost_z) - self.lost_singular * reach - self.rounding(reach), 0.0)
+        return self.outside + float(unexplained @ unexplained)
+
+    def rounding(self, reach: float) -> float:
+        """The rounding error of a residual at parameters of norm `reach`."""
+        top = float(self.singular[0]) if self.rank else 0.0
+        return 4.0 * len(self.basis) * _EPS * (top * reach + float(np.linalg.norm(self.z)))
+
+
+class Ridge(NamedTuple):
+    """Ridge regression at one α: all that a closed-form bound needs."""
+
+    alpha: float
+    inverse: Array  # R⁻¹, upper triangular, of the R with RᵀR = V = ΦᵀΦ + αI, (d, d)
+    theta: Array  # θ̂_α, (d,)
+    log_det: float  # ln det(ΦᵀΦ/α + I)
+    is_accurate: bool  # whether rounding, which is relative to R's largest entry, leaves ten digits of √α
+
+
+class _Buffer:
+    """Rows [φ r] that wait, shared by the values that learnt them one after the other."""
+
+    def __init__(self, width: int) -> None:
+        self.rows: Array = np.empty((_BUFFER_ROWS, width))
+        self.used = 0
+
+
+class Data:
+    """The QR factor of [Φ r]; `learn` and `merge` return new values.
+
+    `memory` is what a rule remembers beside the factor: the running cost of a forecaster, rows with other weights.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        *,
+        count: int = 0,
+        weight2: float = 0.0,
+        folded: Array | None = None,
+        buffer: _Buffer | None = None,
+        waiting: int = 0,
+        memory: Any = None,
+    ) -> None:
+        self.dim, self.count = dim, count
+        self.weight2 = weight2  # sum of squared row weights: count, unless rows came with weights
+        self.memory = memory
+        self._base: Array = np.zeros((dim + 1, dim + 1), order="F") if folded is None else folded
+        self._buffer, self._waiting = buffer, waiting
+        self.derived: dict[Any, Any] = {}  # what rules made of these data, by rule: a value's cache is never stale
+        self._ridges: dict[float, Ridge] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is only cached is made again.
+        kept = {name: value for name, value in self.__dict__.items() if name not in ("factor", "spectrum")}
+        return {**kept, "derived": {}, "_ridges": {}}
+
+    def learn(self, features: Array, rewards: Array, weights: Array | None = None, memory: Any = None) -> Data:
+        """With rows (n, d) and rewards (n,), both checked already, each times its weight (n,)."""
+        n = len(features)
+        if weights is not None:
+            features, rewards = weights[:, None] * features, weights * rewards
+        base, buffer, waiting = self._base, self._buffer, self._waiting
+        if waiting + n > _BUFFER_ROWS:
+            base, buffer, waiting = self.factor, None, 0
+        if n > _BUFFER_ROWS:
+            for start in range(0, n, _CHUNK_ROWS):
+                part = slice(start, start + _CHUNK_ROWS)
+                base = _fold(base, np.column_stack((features[part], rewards[part])))
+        else:
+            buffer = self._with_room(buffer, waiting)
+            rows = buffer.rows[waiting : waiting + n]
+            rows[:, :-1] = features
+            rows[:, -1] = rewards
+            waiting = buffer.used = waiting + n
+        return Data(
+            self.dim,
+            count=self.count + n,
+            weight2=self.weight2 + (n if weights is None else float(weights @ weights)),
+            folded=base,
+            buffer=buffer,
+            waiting=waiting,
+            memory=memory,
+        )
+
+    def _with_room(self, buffer: _Buffer | None, waiting: int) -> _Buffer:
+        """The buffer if nobody has gone on from here, else a copy of the rows that belong to this value."""
+        if buffer is not None and buffer.used == waiting:
+            return buffer
+        new = _Buffer(self.dim + 1)
+        if buffer is not None:
+            new.rows[:waiting] = buffer.rows[:waiting]
+        return new
+
+    def merge(self, other: Data, memory: Any = None) -> Data:
+        """Both data sets together, by QR of the stacked factors."""
+        return Data(
+            self.dim,
+            count=self.count + other.count,
+            weight2=self.weight2 + other.weight2,
+            folded=_fold(self.factor, other.factor),
+            memory=memory,
+        )
+
+    @cached_property
+    def factor(self) -> Array:
+        """The upper-triangular factor C of everything seen, (d+1, d+1); rows may be zero while t ≤ d."""
+        if self._buffer is None or not self._waiting:
+            return self._base
+        return _fold(self._base, self._buffer.rows[: self._waiting])
+
+    @property
+    def residual(self) -> float:
+        """The least-squares residual ‖Φθ − r‖², or less where Φ is nearly singular."""
+        return float(self.factor[-1, -1]) ** 2
+
+    @cached_property
+    def spectrum(self) -> Spectrum:
+        """Φ and r decomposed."""
+        return self.seen_from(None, None)
+
+    def seen_from(self, shift: Array | None, root: Array | None) -> Spectrum:
+        """ΦL and r − Φθ₀ decomposed, for θ₀ = `shift` (None: 0) and L = `root` (None: I)."""
+        factor = self.factor
+        used = factor[:, :-1].any(axis=1)
+        rows, rewards = factor[used, :-1], factor[used, -1]
+        unexplained = factor[~used, -1]
+        if shift is not None:
+            rewards = rewards - rows @ shift
+        if root is not None:
+            rows = rows @ root
+        left, singular, right = np.linalg.svd(rows, full_matrices=False)
+        z = left.T @ rewards
+        rank = numerical_rank(singular, self.dim)
+        outside = float(unexplained @ unexplained)
+        return Spectrum(singular[:rank], right[:rank].T, z[:rank], outside, singular[rank:], z[rank:])
+
+    def ridge(self, alpha: float) -> Ridge:
+        """Ridge regression at α, by QR of the factor stacked on √αI."""
+        known = self._ridges.get(alpha)
+        if known is None:
+            known = self._ridges[alpha] = self._ridge(alpha)
+        return known
+
+    def _ridge(self, alpha: float) -> Ridge:
+        from scipy.linalg import lapack
+
+        d, root_alpha = self.dim, math.sqrt(alpha)
+        penalty = np.zeros((d, d + 1), order="F")
+        penalty.ravel(order="F")[: d * d : d + 1] = root_alpha
+        # The d: the penalty is upper trapezoidal, and stays so while it is folded in.
+        folded, _, _, info = lapack.dtpqrt(d, min(_PANEL, d + 1), self.factor, penalty)
+        if info != 0:
+            raise RuntimeError(f"LAPACK's dtpqrt refused argument {-info}")
+        root = folded[:d, :d]
+        inverse, info = lapack.dtrtri(root)
+        if info != 0:
+            raise RuntimeError(f"LAPACK's dtrtri returned {info}")
+        return Ridge(
+            alpha,
+            inverse,
+            inverse @ folded[:d, d],
+            2.0 * float(np.log(np.abs(root.diagonal()) / root_alpha).sum()),
+            float(np.abs(root).max()) <= _WELL_CONDITIONED * root_alpha,
+        )
+
+    def state_dict(self) -> dict[str, Any]:
+        # The buffer is stored as it is, not folded: a resumed run then repeats the same roundings.
+        waiting = np.empty((0, self.dim + 1)) if self._buffer is None else self._buffer.rows[: self._waiting]
+        return {
+            "dim": self.dim,
+            "count": self.count,
+            "weight2": self.weight2,
+            "factor": self._base.copy(),
+            "buffer": waiting.copy(),
+        }
+
+    @classmethod
+    def from_state_dict(cls, state: Mapping[str, Any], memory: Any = None) -> Data:
+        with reading("the statistics"):
+            dim, count, weight2 = int(state["dim"]), int(state["count"]), float(state["weight2"])
+            width = dim + 1
+            factor = np.asarray(state["factor"], dtype=np.float64)
+            waiting = np.asarray(state["buffer"], dtype=np.float64)
+            waiting = waiting.reshape(-1, width) if waiting.size else np.empty((0, width))
+        upper = factor.shape == (width, width) and not np.tril(factor, -1).any()
+        if not upper or count != state["count"] or len(waiting) > min(_BUFFER_ROWS, count):
+            raise DamagedState(
+                f"the statistics of {count} rows in dimension {dim} came with a factor of shape "
+                f"{factor.shape} and {len(waiting)} buffered rows"
+            )
+        if not (np.isfinite(factor).all() and np.isfinite(waiting).all()):
+            raise DamagedState("the statistics contain NaN or infinity")
+        buffer = _Buffer(width)
+        buffer.rows[: len(waiting)] = waiting
+        buffer.used = len(waiting)
+        folded = np.array(factor, order="F")
+        options = {"count": count, "weight2": weight2, "waiting": len(waiting), "memory": memory}
+        return cls(dim, folded=folded, buffer=buffer, **options)  # type: ignore[arg-type]
+
+
+def numerical_rank(singular: Array, dim: int) -> int:
+    """How many singular values, in decreasing order, are more than rounding error of the largest, or than nothing."""
+    if not len(singular):
+        return 0
+    threshold = max(dim * _EPS * float(singular[0]), _NOTHING)
+    return len(singular) if singular[-1] > threshold else int(np.count_nonzero(singular > threshold))
+
+
+def _fold(factor: Array, rows: Array) -> Array:
+    """The triangular factor of `factor` stacked on `rows`; the arguments are left as they are."""
+    from scipy.linalg import lapack  # a third of the time to import the package, if imported above
+
+    # The zero: `rows` is a full rectangle, without a triangular part of its own.
+    folded, _, _, info = lapack.dtpqrt(0, min(_PANEL, len(factor)), factor, rows)
+    if info != 0:
+        raise RuntimeError(f"LAPACK's dtpqrt refused argument {-info}")
+    return np.asarray(folded)

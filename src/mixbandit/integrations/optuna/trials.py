@@ -1,0 +1,196 @@
+"""A study's trials as a tuner sees them: rows and rewards of what is complete, rows of what is under way.
+
+Nothing is mirrored. Every time a trial is to be chosen, what is known is made from the study's trials; only what is
+costly and cannot change, the encoded row of a completed trial, is kept by its number.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.trial import FrozenTrial, TrialState
+
+from mixbandit._checks import Array
+from mixbandit.errors import InvalidInput
+from mixbandit.sequences import Moment
+from mixbandit.tuning import Categorical, Float, Int, Space, Tuner
+
+if TYPE_CHECKING:
+    from optuna.study import Study
+
+# The attribute of a trial that tells other processes its parameters, before the objective has asked for all of them.
+_CHOSEN = "mixbandit:parameters"
+_LONGEST_ATTRIBUTE = 2045  # of a database
+# The range of values seen so far is taken a little larger, so that not every new best value changes it.
+_MARGIN = 0.25
+# Values beyond this, infinite ones too, are taken as this.
+_LARGEST = 1e50
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Where nothing is stated of values: the range that is mapped to [0, 1]; values outside are cut to it."""
+
+    low: float
+    high: float
+    values: int  # how many there were when it was chosen
+
+    @classmethod
+    def of(cls, values: Array, direction: str, before: Scale | None) -> Scale:
+        """A range that holds the good values, with a margin; `before` as long as it does."""
+        gains = np.clip(values if direction == "maximize" else -values, -_LARGEST, _LARGEST)
+        best = float(gains.max(initial=-_LARGEST))
+        if before is not None:
+            top = before.high if direction == "maximize" else -before.low
+            if best <= top and len(values) < 2 * max(before.values, 1):
+                return before
+        if not len(values):
+            return cls(0.0, 1.0, 0)
+        # Far worse values than most would leave the others no resolution.
+        middle = float(np.median(gains))
+        worst = max(float(gains.min()), middle - 3.0 * (best - middle)) if best > middle else float(gains.min())
+        width = best - worst
+        if width <= 1e-12 * (1.0 + abs(best)):
+            width = 1.0 + abs(best)
+        low, high = best - width, best + _MARGIN * width
+        return cls(*((low, high) if direction == "maximize" else (-high, -low)), len(values))
+
+    def __call__(self, value: float) -> float:
+        """A value, between 0 and 1."""
+        return min(max((min(max(value, -_LARGEST), _LARGEST) - self.low) / (self.high - self.low), 0.0), 1.0)
+
+
+class Seen(NamedTuple):
+    """A completed trial: its row, None if it has other parameters than the space; whether the space covers it."""
+
+    row: Array | None
+    is_covered: bool
+
+
+@dataclass
+class Reading:
+    """How the trials of one study are read: in this space, on this scale."""
+
+    distributions: dict[str, BaseDistribution]
+    tuner: Tuner  # that has seen nothing
+    scale: Scale | None
+    seen: dict[int, Seen] = field(default_factory=dict)  # completed trials, by number
+    constants: dict[str, Any] = field(default_factory=dict)  # of parameters that are not in the space
+    beyond: tuple[int, str] | None = None  # the first trial with parameters beyond the space, and their names
+    learnt: tuple[frozenset[int], Moment] | None = None  # the last moment, and the trials that it knows
+
+    @property
+    def space(self) -> Space:
+        return self.tuner.space
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the space has all parameters that trials vary."""
+        return self.beyond is None
+
+    def moment(self, trials: Iterable[FrozenTrial]) -> Moment:
+        """What the completed trials leave possible."""
+        rows: dict[int, tuple[Array, float]] = {}
+        for trial in trials:
+            if trial.state == TrialState.COMPLETE and trial.value is not None:
+                row = self._seen(trial).row
+                if row is not None:
+                    rows[trial.number] = row, self._reward(trial)
+        known, moment = self.learnt or (frozenset(), self.tuner.moment)
+        if not known <= rows.keys():  # a trial is no longer what it was
+            known, moment = frozenset(), self.tuner.moment
+        new = [rows[number] for number in rows if number not in known]
+        if new:
+            moment = moment.after(np.array([row for row, _ in new]), np.array([reward for _, reward in new]))
+        self.learnt = frozenset(rows), moment
+        return moment
+
+    def running(self, trials: Iterable[FrozenTrial], but: int | None = None) -> dict[int, Array]:
+        """Rows of the trials that are under way, by number: where their parameters are known, and in the space."""
+        found = {}
+        for trial in trials:
+            if trial.state == TrialState.RUNNING and trial.number != but:
+                fixed = trial.system_attrs.get("fixed_params", {})
+                row = self.row({**self._published(trial), **fixed, **trial.params})
+                if row is not None:
+                    found[trial.number] = row
+        return found
+
+    def row(self, given: Mapping[str, Any]) -> Array | None:
+        """The row of these parameters; None if they are not all there, or beyond the space."""
+        try:
+            return self.space.encode({name: value for name, value in given.items() if name in self.space})
+        except InvalidInput:
+            return None
+
+    def covers(self, trial: FrozenTrial) -> bool:
+        """Whether a trial differs from others in parameters of the space only."""
+        others = {name: value for name, value in trial.params.items() if name not in self.space}
+        single = all(trial.distributions[name].single() for name in others)
+        return single and all(self.constants.setdefault(name, value) == value for name, value in others.items())
+
+    def internal(self, parameters: Mapping[str, Any]) -> dict[str, float]:
+        """Parameters as Optuna stores them: numbers only, whatever choices are."""
+        known = {n: v for n, v in parameters.items() if n in self.distributions}
+        return {name: float(self.distributions[name].to_internal_repr(value)) for name, value in known.items()}
+
+    def _seen(self, trial: FrozenTrial) -> Seen:
+        known = self.seen.get(trial.number)
+        if known is None:
+            row = self.row(trial.params)
+            known = self.seen[trial.number] = Seen(row, row is not None and self.covers(trial))
+            if self.is_whole and not known.is_covered:
+                self.beyond = (trial.number, ", ".join(trial.params))
+        return known
+
+    def _reward(self, trial: FrozenTrial) -> float:
+        assert trial.value is not None
+        value = trial.value if self.scale is None else self.scale(trial.value)
+        try:
+            return float(self.tuner.assumptions.reward(np.array([value]))[0])
+        except InvalidInput as error:
+            raise InvalidInput(f"trial {trial.number}: {error}") from error
+
+    def _published(self, trial: FrozenTrial) -> dict[str, Any]:
+        """The parameters that a sampler of this kind chose for a trial."""
+        parts = {k: v for k, v in trial.system_attrs.items() if k.startswith(f"{_CHOSEN}:")}
+        if not parts:
+            return {}
+        found: dict[str, float] = json.loads("".join(parts[f"{_CHOSEN}:{i}"] for i in range(len(parts))))
+        return {n: self.distributions[n].to_external_repr(v) for n, v in found.items() if n in self.distributions}
+
+
+def publish(study: Study, trial: FrozenTrial, parameters: dict[str, float]) -> None:
+    """Let other processes know what was chosen."""
+    text = json.dumps(parameters)
+    for i, start in enumerate(range(0, len(text), _LONGEST_ATTRIBUTE)):
+        part = text[start : start + _LONGEST_ATTRIBUTE]
+        study._storage.set_trial_system_attr(trial._trial_id, f"{_CHOSEN}:{i}", part)
+
+
+def attach(study: Study, trial: FrozenTrial, attributes: Mapping[str, float]) -> None:
+    """Set user attributes of a trial."""
+    # Optuna's samplers have no other way: what they are given is a frozen copy of the trial.
+    for name, value in attributes.items():
+        study._storage.set_trial_user_attr(trial._trial_id, name, value)
+
+
+def identity(study: Study) -> tuple[Any, int]:
+    """What tells one study from another: its storage and its id there."""
+    return study._storage, study._study_id
+
+
+def as_distribution(space: Space, name: str) -> BaseDistribution:
+    """Optuna's distribution of a parameter."""
+    kind = space[name]
+    if isinstance(kind, Categorical):
+        return CategoricalDistribution(kind.choices)
+    if isinstance(kind, Int):
+        return IntDistribution(kind.low, int(kind.last), log=kind.log, step=kind.step)
+    assert isinstance(kind, Float)
+    return FloatDistribution(kind.low, kind.last, log=kind.log, step=kind.step)

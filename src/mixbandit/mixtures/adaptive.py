@@ -1,0 +1,130 @@
+"""The paper's adaptive mixture (App. "Benefits of adaptive mixture distributions").
+
+μ_j = m_{j−1}(a_j) and T_ij = k_{j−1}(a_i, a_j) for i ≤ j, with m_t and k_t the posterior mean and covariance of
+a Gaussian process after t rewards, at noise variance β (the paper: 4σ²). For the linear kernel, in units of
+σ:
+
+| symbol | meaning | shape |
+|---|---|---|
+| P | β(ΦᵀΦ + βI)⁻¹, the posterior covariance of θ | (d, d) |
+| q = Pφ_j | so that the new column of T is Φq | (d,) |
+| W, ζ | Φᵀ(I+T)⁻¹Φ and Φᵀ(I+T)⁻¹(μ − r) | (d, d), (d,) |
+
+and a reward costs O(d²). Rounding can make it a slightly different forecaster, never an invalid one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from mixbandit._checks import Array, positive
+from mixbandit.features import FeatureMap
+from mixbandit.kernels import Kernel
+from mixbandit.mixtures.base import Cost, Mixture, RunningCost, not_storable, stored_array
+from mixbandit.mixtures.gaussian import Chain, GrowingCholesky, KernelFunction, checked_kernel
+
+# P is updated by rank-one steps, and computed afresh once every so often.
+_REFRESH_EVERY = 256
+
+
+class Adaptive(Mixture):
+    """Forecasts that learn: the posterior of a Gaussian process under noise variance `beta` (4σ² unless given).
+
+    Without `kernel` the process is the linear one, θ ~ N(0, I), at O(d²) a reward; with a kernel, O(t²).
+    """
+
+    def __init__(self, beta: float | None = None, kernel: KernelFunction | None = None) -> None:
+        self.beta = None if beta is None else positive(beta, "beta")
+        self.kernel = None if kernel is None else checked_kernel(kernel)
+
+    def __repr__(self) -> str:
+        return f"Adaptive(beta={self.beta!r})" if self.kernel is None else f"Adaptive({self.beta!r}, {self.kernel!r})"
+
+    def cost(self, features: FeatureMap, sigma: float) -> Cost:
+        beta = 4.0 if self.beta is None else self.beta / sigma**2
+        if self.kernel is None:
+            return _AdaptiveLinearCost(beta, features.dim, sigma)
+        return _AdaptiveKernelCost(beta, self.kernel, features.dim_in, sigma)
+
+    def _parameters(self) -> dict[str, Any]:
+        if self.kernel is not None and not isinstance(self.kernel, Kernel):
+            raise not_storable(self.kernel)
+        return {"beta": self.beta, "kernel": None if self.kernel is None else self.kernel.state_dict()}
+
+
+class _AdaptiveLinearCost(RunningCost):
+    _arrays = ("_gram", "_moment", "_P", "_W", "_zeta")
+
+    def __init__(self, beta: float, dim: int, sigma: float) -> None:
+        super().__init__(sigma)
+        self._beta = beta  # in units of σ²
+        self._gram, self._P, self._W = np.zeros((dim, dim)), np.eye(dim), np.zeros((dim, dim))
+        self._moment, self._zeta = np.zeros(dim), np.zeros(dim)
+        self._steps = 0
+
+    def _see(self, action: Array, phi: Array, reward: float, weight: float) -> None:
+        phi, reward = phi * (weight / self.sigma), reward * (weight / self.sigma)
+        q = self._P @ phi
+        error = float(q @ self._moment) / self._beta - reward - float(q @ self._zeta)
+        spread = max(1.0 + float(q @ phi) - float(q @ self._W @ q), 1.0)
+        y, row = error / math.sqrt(spread), (phi - self._W @ q) / math.sqrt(spread)
+        self._add(y**2, spread)
+        # New arrays, not new values in the old ones, which the cost before this reward still holds.
+        self._W = self._W + np.outer(row, row)
+        self._zeta = self._zeta + row * y
+        self._gram = self._gram + np.outer(phi, phi)
+        self._moment = self._moment + phi * reward
+        self._steps += 1
+        if self._steps % _REFRESH_EVERY:
+            self._P = self._P - np.outer(q, q) / (self._beta + float(phi @ q))
+        else:
+            d = len(phi)
+            self._P = np.linalg.solve(self._gram / self._beta + np.eye(d), np.eye(d)).astype(np.float64, copy=False)
+
+    def state_dict(self) -> dict[str, Any]:
+        arrays = {name.strip("_"): getattr(self, name).copy() for name in self._arrays}
+        return {**super().state_dict(), "steps": self._steps, **arrays}
+
+    def _load(self, state: Mapping[str, Any]) -> None:
+        super()._load(state)
+        self._steps = int(state["steps"])
+        for name in self._arrays:
+            setattr(self, name, stored_array(state, name.strip("_"), getattr(self, name).shape))
+
+
+class _AdaptiveKernelCost(Chain):
+    """As above for any kernel: a second Cholesky factor, of K + βI, gives the posterior."""
+
+    def __init__(self, beta: float, kernel: KernelFunction, dim_in: int, sigma: float) -> None:
+        super().__init__(kernel, dim_in, sigma)
+        self._beta = beta  # in units of σ²
+        self._posterior = GrowingCholesky()
+        self._white: Array = np.empty(0)  # the factor's inverse applied to the rewards
+
+    def _see(self, action: Array, phi: Array, reward: float, weight: float) -> None:
+        column, diagonal = self._columns(action, weight)
+        scaled = reward * (weight / self.sigma)
+        row = self._posterior.solve(column)
+        mean, variance = float(row @ self._white), max(diagonal - float(row @ row), 0.0)
+        # k_{j−1}(a_i, a_j) for i < j is β(K + βI)⁻¹k_j.
+        self._extend(action, weight, self._beta * self._posterior.solve(row, transposed=True), variance, mean - scaled)
+        pivot = math.sqrt(variance + self._beta)
+        self._posterior = self._posterior.appended(row, pivot)
+        self._white = np.append(self._white, (scaled - mean) / pivot)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            **super().state_dict(),
+            "posterior": self._posterior.factor.copy(),
+            "white": self._white.copy(),
+        }
+
+    def _load(self, state: Mapping[str, Any]) -> None:
+        super()._load(state)
+        t = len(self._y)
+        self._white = stored_array(state, "white", (t,))
+        self._posterior = GrowingCholesky.from_factor(stored_array(state, "posterior", (t, t)))

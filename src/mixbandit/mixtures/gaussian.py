@@ -1,0 +1,183 @@
+"""Gaussian mixtures N(μ, T) with a mean function and a kernel, by a growing Cholesky factor: O(t²) a reward.
+
+| symbol | meaning | shape |
+|---|---|---|
+| Λ | lower-triangular factor of I + T/σ² | (t, t) |
+| y | Λ⁻¹(μ − r)/σ, so that the quadratic term is σ²‖y‖² | (t,) |
+
+A new reward appends a row to Λ and an entry to y: the entry squared and the logarithm of the new diagonal are
+its cost. With weights σ/σ_k, rows and columns of T, μ and r are multiplied by them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mixbandit._checks import Array, as_float_array, check_finite
+from mixbandit.errors import DamagedState, InvalidInput
+from mixbandit.features import FeatureMap
+from mixbandit.kernels import Kernel
+from mixbandit.mixtures.base import Mixture, RunningCost, not_storable, stored_array
+
+KernelFunction = Callable[[Array, Array], ArrayLike]
+MeanFunction = Callable[[Array], ArrayLike]
+
+
+class _Storage:
+    """Room for rows of a factor, shared by the values that appended them one after the other."""
+
+    def __init__(self, capacity: int) -> None:
+        self.rows: Array = np.zeros((capacity, capacity))
+        self.used = 0
+
+
+class GrowingCholesky:
+    """The lower-triangular factor of a matrix that gains a row and a column at a time: a value."""
+
+    def __init__(self, size: int = 0, storage: _Storage | None = None) -> None:
+        self.size = size
+        self._storage = _Storage(16) if storage is None else storage
+
+    @property
+    def factor(self) -> Array:
+        return self._storage.rows[: self.size, : self.size]
+
+    def solve(self, b: Array, *, transposed: bool = False) -> Array:
+        """Λ⁻¹b, or Λ⁻ᵀb."""
+        from scipy.linalg import solve_triangular
+
+        if self.size == 0:
+            return b
+        return np.asarray(solve_triangular(self.factor, b, lower=True, trans=int(transposed), check_finite=False))
+
+    def appended(self, row: Array, diagonal: float) -> GrowingCholesky:
+        """With one more row, given what `solve` made of the new column, and its diagonal entry."""
+        storage, size = self._storage, self.size
+        if storage.used != size or size == len(storage.rows):  # somebody went on from here, or it is full
+            storage = _Storage(max(16, 2 * size))
+            storage.rows[:size, :size] = self.factor
+        storage.rows[size, :size] = row
+        storage.rows[size, size] = diagonal
+        storage.used = size + 1
+        return GrowingCholesky(size + 1, storage)
+
+    @classmethod
+    def from_factor(cls, factor: Array) -> GrowingCholesky:
+        if np.triu(factor, 1).any():
+            raise DamagedState("a Cholesky factor must be lower triangular")
+        storage = _Storage(max(16, 2 * len(factor)))
+        storage.rows[: len(factor), : len(factor)] = factor
+        storage.used = len(factor)
+        return cls(len(factor), storage)
+
+
+class Chain(RunningCost):
+    """The cost of N(μ, T), given the columns of T one after the other; also what is shared by its kin."""
+
+    def __init__(self, kernel: KernelFunction, dim_in: int, sigma: float) -> None:
+        super().__init__(sigma)
+        self._kernel = kernel
+        self._actions: Array = np.empty((0, dim_in))
+        self._weights: Array = np.empty(0)
+        self._factor = GrowingCholesky()
+        self._y: Array = np.empty(0)
+
+    def _columns(self, action: Array, weight: float) -> tuple[Array, float]:
+        """Column and diagonal entry that the new action adds to the weighted kernel matrix over σ²."""
+        scale = weight / self.sigma**2
+        rows = np.vstack((self._actions, action))
+        column = as_float_array(self._kernel(rows, action[None]), "the kernel's values")
+        if column.shape != (len(rows), 1):
+            raise InvalidInput(f"the kernel must return shape {(len(rows), 1)}, got {column.shape}")
+        check_finite(column, "the kernel's values")
+        return scale * self._weights * column[:-1, 0], scale * weight * float(column[-1, 0])
+
+    def _extend(self, action: Array, weight: float, column: Array, diagonal: float, error: float) -> None:
+        """Add the action, with its column of T/σ² and the error (μ_j − r_j)/σ of its forecast."""
+        row = self._factor.solve(column)
+        # T is positive semi-definite, so that this is at least 1 but for rounding.
+        spread = max(1.0 + diagonal - float(row @ row), 1.0)
+        y = (error - float(row @ self._y)) / math.sqrt(spread)
+        self._factor = self._factor.appended(row, math.sqrt(spread))
+        self._y = np.append(self._y, y)
+        self._actions = np.vstack((self._actions, action))
+        self._weights = np.append(self._weights, weight)
+        self._add(y**2, spread)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            **super().state_dict(),
+            "actions": self._actions.copy(),
+            "weights": self._weights.copy(),
+            "factor": self._factor.factor.copy(),
+            "y": self._y.copy(),
+        }
+
+    def _load(self, state: Mapping[str, Any]) -> None:
+        super()._load(state)
+        t = len(state["y"])
+        self._actions = stored_array(state, "actions", (t, self._actions.shape[1]))
+        self._weights, self._y = stored_array(state, "weights", (t,)), stored_array(state, "y", (t,))
+        self._factor = GrowingCholesky.from_factor(stored_array(state, "factor", (t, t)))
+
+
+class _GaussianCost(Chain):
+    """T_ij = k(a_i, a_j), μ_i = m(a_i)."""
+
+    def __init__(self, mean: MeanFunction | float, kernel: KernelFunction, dim_in: int, sigma: float) -> None:
+        super().__init__(kernel, dim_in, sigma)
+        self._mean = mean
+
+    def _see(self, action: Array, phi: Array, reward: float, weight: float) -> None:
+        column, diagonal = self._columns(action, weight)
+        mean = self._mean if isinstance(self._mean, float) else _value(self._mean, action)
+        self._extend(action, weight, column, diagonal, weight * (mean - reward) / self.sigma)
+
+
+class Gaussian(Mixture):
+    """A Gaussian process as mixture: mean function m(a) and kernel k(a, a').
+
+    `mean` is a number or a function of rows (n, dim_in); `kernel` a function of two such arrays that returns
+    the matrix of its values, as `mixbandit.RBF` and `mixbandit.Matern` do. Memory and time grow with t.
+    """
+
+    def __init__(self, mean: MeanFunction | float, kernel: KernelFunction) -> None:
+        self.mean: MeanFunction | float
+        if callable(mean):
+            self.mean = mean
+        else:
+            number = as_float_array(mean, "mean")
+            check_finite(number, "mean")
+            if number.ndim:
+                raise InvalidInput(f"mean must be a number or a function, got shape {number.shape}")
+            self.mean = float(number)
+        self.kernel = checked_kernel(kernel)
+
+    def cost(self, features: FeatureMap, sigma: float) -> _GaussianCost:
+        return _GaussianCost(self.mean, self.kernel, features.dim_in, sigma)
+
+    def _parameters(self) -> dict[str, Any]:
+        if not isinstance(self.mean, float):
+            raise not_storable(self.mean)
+        if not isinstance(self.kernel, Kernel):
+            raise not_storable(self.kernel)
+        return {"mean": self.mean, "kernel": self.kernel.state_dict()}
+
+
+def checked_kernel(kernel: KernelFunction) -> KernelFunction:
+    if not callable(kernel):
+        raise InvalidInput(f"kernel must be a function of two arrays of actions, got {kernel!r}")
+    return kernel
+
+
+def _value(function: MeanFunction, action: Array) -> float:
+    value = as_float_array(function(action[None]), "the mean function's value")
+    if value.size != 1:
+        raise InvalidInput(f"the mean function must return one value per row, got shape {value.shape}")
+    check_finite(value, "the mean function's value")
+    return float(value.reshape(()))

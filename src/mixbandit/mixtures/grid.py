@@ -1,0 +1,125 @@
+"""Finite mixtures of mixtures: as good as their best member, up to its weight.
+
+The mixture martingale of Σ_k π_k P_k is the sum Σ_k π_k E_k, so that with the costs C_k of the members
+
+    cost = −2σ² ln Σ_k π_k exp(−C_k/2σ²) ≤ min_k (C_k + 2σ² ln(1/π_k)).
+"""
+
+from __future__ import annotations
+
+import copy
+import numbers
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mixbandit._checks import Array, as_vector
+from mixbandit.data import Data
+from mixbandit.errors import DamagedState, InvalidInput
+from mixbandit.features import FeatureMap
+from mixbandit.mixtures.base import Cost, Forecaster, Mixture, not_storable
+from mixbandit.mixtures.linear import Scaled
+from mixbandit.mixtures.prequential import Prequential
+
+
+class Grid(Mixture):
+    """A finite mixture over scales c (N(0, cΦΦᵀ) each), or over any mixtures and forecasters.
+
+    `weights` are positive and are normalised; equal ones unless given. A grid over c ∈ {10⁻³, …, 10³} spares one
+    the choice of c for a few per cent of width.
+    """
+
+    def __init__(self, members: Sequence[float | Mixture | Forecaster], weights: ArrayLike | None = None) -> None:
+        try:
+            given = list(members)
+        except TypeError:
+            raise InvalidInput(f"members must be a list of scales, mixtures or forecasters, got {members!r}") from None
+        if not given:
+            raise InvalidInput("a Grid needs at least one member, got none")
+        self.members = tuple(_as_member(member) for member in given)
+        raw = np.ones(len(given)) if weights is None else as_vector(weights, len(given), "weights")
+        if not (raw > 0.0).all() or not (raw / raw.sum() > 0.0).all():
+            raise InvalidInput(f"weights must be positive, and not too unequal, got {raw.tolist()}")
+        self.weights: Array = raw / raw.sum()
+
+    def __repr__(self) -> str:
+        return f"Grid({list(self.members)!r}, weights={self.weights.tolist()!r})"
+
+    def cost(self, features: FeatureMap, sigma: float) -> GridCost:
+        return GridCost([as_cost(member, features, sigma) for member in self.members], np.log(self.weights), sigma)
+
+    def _parameters(self) -> dict[str, Any]:
+        states = []
+        for member in self.members:
+            if not isinstance(member, Mixture):
+                raise not_storable(member)
+            states.append(member.state_dict())
+        return {"members": states, "weights": self.weights.copy()}
+
+
+class GridCost(Cost):
+    """The soft minimum of the members' costs."""
+
+    def __init__(self, members: list[Cost], log_weights: Array, sigma: float) -> None:
+        super().__init__(sigma)
+        self._members, self._log_weights = members, log_weights
+
+    @property
+    def stepwise(self) -> bool:
+        return any(member.stepwise for member in self._members)
+
+    def learn(self, actions: Array, phi: Array, rewards: Array, weights: Array | None) -> GridCost:
+        return self._with([member.learn(actions, phi, rewards, weights) for member in self._members])
+
+    def _with(self, members: list[Cost]) -> GridCost:
+        return GridCost(members, self._log_weights, self.sigma)
+
+    def excess(self, data: Data, reach: float) -> float:
+        exponents = self._exponents(data, reach)
+        top = exponents.max()
+        return float(-2.0 * self.sigma**2 * (top + np.log(np.sum(np.exp(exponents - top)))))
+
+    def alpha0(self, data: Data) -> float:
+        """That of the member with most weight, given the data so far."""
+        heaviest = int(np.argmax(self._exponents(data, 0.0)))
+        return self._members[heaviest].alpha0(data)
+
+    def at_sigma(self, sigma: float) -> GridCost | None:
+        members = [changed for member in self._members if (changed := member.at_sigma(sigma)) is not None]
+        return GridCost(members, self._log_weights, sigma) if len(members) == len(self._members) else None
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"members": [member.state_dict() for member in self._members]}
+
+    def recall(self, state: Mapping[str, Any]) -> GridCost:
+        stored = state["members"]
+        if len(stored) != len(self._members):
+            raise DamagedState(f"{len(self._members)} members, but {len(stored)} stored states")
+        return self._with([member.recall(part) for member, part in zip(self._members, stored, strict=True)])
+
+    def _exponents(self, data: Data, reach: float) -> Array:
+        """The logarithms of the members' weights, up to a common constant: ln π_k − C_k/2σ²."""
+        costs = np.array([member.excess(data, reach) for member in self._members])
+        return np.asarray(self._log_weights - costs / (2.0 * self.sigma**2))
+
+
+def as_cost(mixture: Mixture | Forecaster, features: FeatureMap, sigma: float) -> Cost:
+    """Start a mixture, or a user's forecaster, for one sequence."""
+    if isinstance(mixture, Mixture):
+        return mixture.cost(features, sigma)
+    if not isinstance(mixture, type) and isinstance(mixture, Forecaster):
+        # A copy of its own: told of a reward by another sequence, it would know what it has yet to predict.
+        return Prequential(copy.deepcopy(mixture), sigma)
+    raise InvalidInput(
+        f"mixture must be one of mixbandit's mixtures or an object with predict(x) and update(x, r), got {mixture!r}"
+    )
+
+
+def _as_member(member: float | Mixture | Forecaster) -> Mixture | Forecaster:
+    if isinstance(member, numbers.Real):
+        return Scaled(float(member))
+    if isinstance(member, Mixture) or (not isinstance(member, type) and isinstance(member, Forecaster)):
+        return member
+    raise InvalidInput(f"a member must be a scale c > 0, a mixture or a forecaster, got {member!r}")

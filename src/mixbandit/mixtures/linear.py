@@ -1,0 +1,166 @@
+"""Fixed linear mixtures N(Φθ₀, ΦΣ₀Φᵀ), whose cost has a closed form in the factor of the data:
+
+    cost = min_θ {‖Φθ − r‖² + σ²(θ−θ₀)ᵀΣ₀⁻¹(θ−θ₀)} + σ² ln det(I + Σ₀ΦᵀΦ/σ²)
+
+With L a root of Σ₀ and θ = θ₀ + Lη the mixture is η ~ N(0, I). In the singular basis of ΦL the minimum minus
+the least-squares residual is Σ σ²z²/(s+σ²), a sum of squares, and the determinant is that of a diagonal.
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mixbandit._checks import Array, as_float_array, check_finite, positive
+from mixbandit.data import Data, Spectrum
+from mixbandit.errors import InvalidInput
+from mixbandit.features import FeatureMap
+from mixbandit.mixtures.base import Cost, Mixture
+
+
+class LinearMixture(Mixture):
+    """N(Φθ₀, ΦΣ₀Φᵀ), fixed in advance: what a linear reward function with θ ~ N(θ₀, Σ₀) would give."""
+
+    @abc.abstractmethod
+    def alpha0(self, dim: int, sigma: float) -> float:
+        """The multiplier at which the closed-form bound suits this mixture best."""
+
+    @abc.abstractmethod
+    def prior(self, dim: int) -> tuple[Array | None, Array | float]:
+        """θ₀ (None for 0) and a root of Σ₀: a matrix L with LLᵀ = Σ₀, or a number for a multiple of I."""
+
+    def dense_prior(self, dim: int) -> tuple[Array, Array]:
+        """θ₀ and a root of Σ₀ as a vector and a matrix, whatever the mixture."""
+        shift, root = self.prior(dim)
+        return np.zeros(dim) if shift is None else shift, root * np.eye(dim) if isinstance(root, float) else root
+
+    def cost(self, features: FeatureMap, sigma: float) -> LinearCost:
+        return LinearCost(*self.prior(features.dim), self.alpha0(features.dim, 1.0), sigma)
+
+
+class Scaled(LinearMixture):
+    """N(0, cΦΦᵀ): θ ~ N(0, cI)."""
+
+    def __init__(self, c: float) -> None:
+        self.c = positive(c, "c")
+
+    def __repr__(self) -> str:
+        return f"Scaled({self.c!r})"
+
+    def prior(self, dim: int) -> tuple[None, float]:
+        return None, math.sqrt(self.c)
+
+    def alpha0(self, dim: int, sigma: float) -> float:
+        return sigma**2 / self.c
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"c": self.c}
+
+
+class Standard(Scaled):
+    """N(0, ΦΦᵀ), the paper's standard mixture."""
+
+    def __init__(self) -> None:
+        super().__init__(1.0)
+
+    def __repr__(self) -> str:
+        return "Standard()"
+
+    def _parameters(self) -> dict[str, Any]:
+        return {}
+
+
+class Linear(LinearMixture):
+    """N(Φθ₀, ΦΣ₀Φᵀ) for a mean vector θ₀ (d,) and a positive definite covariance Σ₀ (d, d)."""
+
+    def __init__(self, theta0: ArrayLike, Sigma0: ArrayLike) -> None:
+        mean = np.atleast_1d(as_float_array(theta0, "theta0"))
+        covariance = np.atleast_2d(as_float_array(Sigma0, "Sigma0"))
+        if mean.ndim != 1 or covariance.shape != (len(mean), len(mean)):
+            raise InvalidInput(
+                f"theta0 and Sigma0 must have shapes (d,) and (d, d), got {np.shape(theta0)} and {np.shape(Sigma0)}"
+            )
+        check_finite(mean, "theta0")
+        check_finite(covariance, "Sigma0")
+        if not np.allclose(covariance, covariance.T, rtol=1e-10, atol=0.0):
+            worst = np.abs(covariance - covariance.T).max()
+            raise InvalidInput(f"Sigma0 must be symmetric, got entries that differ by {worst:g}")
+        eigenvalues = np.linalg.eigvalsh(covariance)
+        # Less than this much of the largest eigenvalue is rounding: a singular matrix in disguise.
+        if eigenvalues[0] <= len(mean) * np.finfo(np.float64).eps * eigenvalues[-1]:
+            raise InvalidInput(f"Sigma0 must be positive definite, got a least eigenvalue of {eigenvalues[0]:g}")
+        self._root: Array = np.linalg.cholesky(covariance).astype(np.float64, copy=False)
+        self.theta0, self.Sigma0 = mean.copy(), covariance.copy()
+
+    def __repr__(self) -> str:
+        return f"Linear(theta0={self.theta0!r}, Sigma0={self.Sigma0!r})"
+
+    def prior(self, dim: int) -> tuple[Array, Array]:
+        if dim != len(self.theta0):
+            raise InvalidInput(f"the features have dimension {dim}, but theta0 has {len(self.theta0)} entries")
+        return self.theta0, self._root
+
+    def alpha0(self, dim: int, sigma: float) -> float:
+        return dim * sigma**2 / float(np.trace(self.Sigma0))
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"theta0": self.theta0.copy(), "Sigma0": self.Sigma0.copy()}
+
+
+class LinearCost(Cost):
+    """The cost of N(Φθ₀, ΦΣ₀Φᵀ), in closed form; it remembers nothing of its own."""
+
+    def __init__(self, shift: Array | None, root: Array | float, unit_alpha0: float, sigma: float) -> None:
+        super().__init__(sigma)
+        self._shift, self._root, self._unit_alpha0 = shift, root, unit_alpha0
+
+    @property
+    def stepwise(self) -> bool:
+        return False
+
+    @property
+    def ridge_alpha(self) -> float | None:
+        return self._unit_alpha0 * self.sigma**2 if self._is_scaled else None
+
+    @property
+    def _is_scaled(self) -> bool:
+        return self._shift is None and isinstance(self._root, float)
+
+    def excess(self, data: Data, reach: float) -> float:
+        spectrum, sigma = data.spectrum, self.sigma
+        white, factor = (spectrum, self._root) if self._is_scaled else (self.whitened(data), 1.0)
+        cost = _shrunk(white.z, factor * white.singular, sigma) + sigma**2 * log_det(factor * white.singular, sigma)
+        # Both leave the same outside; what they lost to rounding they may have lost differently.
+        lost = spectrum.residual(reach) - spectrum.outside
+        return cost + _shrunk(white.lost_z, factor * white.lost_singular, sigma) - lost
+
+    def alpha0(self, data: Data) -> float:
+        return self._unit_alpha0 * self.sigma**2
+
+    def at_sigma(self, sigma: float) -> LinearCost:
+        return LinearCost(self._shift, self._root, self._unit_alpha0, sigma)
+
+    def whitened(self, data: Data) -> Spectrum:
+        """The data in coordinates in which the mixture is θ ~ N(0, I)."""
+        if not self._is_scaled:
+            return data.seen_from(self._shift, np.asarray(self._root))
+        plain, root = data.spectrum, self._root
+        return plain._replace(singular=root * plain.singular, lost_singular=root * plain.lost_singular)
+
+
+def _shrunk(z: Array, singular: Array, sigma: float) -> float:
+    """Σ σ²z²/(s+σ²)."""
+    if not len(z):
+        return 0.0
+    return float(np.sum((z / np.hypot(singular / sigma, 1.0)) ** 2))
+
+
+def log_det(singular: Array, sigma: float) -> float:
+    """Log-determinant of I + diag(singular²)/σ², right also where it is tiny or a square overflows."""
+    ratio = singular / sigma
+    small = ratio < 1.0
+    return float(np.sum(np.log1p(ratio[small] ** 2)) + 2.0 * np.sum(np.log(np.hypot(ratio[~small], 1.0))))

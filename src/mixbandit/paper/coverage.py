@@ -1,0 +1,242 @@
+"""Does a sequence hold at all times at once? Simulate it and count the runs in which it ever missed θ*.
+
+A run draws θ*, plays T rounds and notes the first time at which the set does not contain θ*. Every design
+chooses among a fresh pool of actions each round, the adaptive ones by looking at the bounds:
+
+- "iid": the first of the pool;
+- "optimistic": the largest upper bound, as a UCB algorithm does;
+- "chasing": the action at which the truth is nearest to leaving its interval, with θ* known.
+
+Noise laws are σ-sub-Gaussian, as `environments.noisy` describes them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
+
+import numpy as np
+
+from mixbandit import plots
+from mixbandit._checks import Array, one_of, positive, positive_int, probability
+from mixbandit.errors import InvalidInput
+from mixbandit.mixtures import Adaptive, Grid, Linear, Scaled
+from mixbandit.paper.general_lambda import GeneralLambda
+from mixbandit.paper.parallel import ALONE, Workers, repeat
+from mixbandit.paper.store import SIGNIFICANCE, ResultStore, binomial_pvalue, write_table
+from mixbandit.sequences import BayesCredible, ConfidenceSequence, MartingaleMixture, OFULSequence
+from mixbandit.simulate.environments import NOISES, noisy
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+DESIGNS = ("iid", "optimistic", "chasing")
+POOL = 20
+
+Factory = Callable[[Array, float, float], ConfidenceSequence]
+"""Make a sequence from (θ*, σ, δ). Only deliberately right or wrong priors look at more than θ*'s size."""
+
+
+class _Assumptions(TypedDict):
+    sigma: float
+    delta: float
+    norm_bound: float
+
+
+def _assumptions(theta: Array, sigma: float, delta: float) -> _Assumptions:
+    # The norm bound is the tightest true one.
+    return {"sigma": sigma, "delta": delta, "norm_bound": float(np.linalg.norm(theta))}
+
+
+def _wrong_prior(theta: Array) -> Linear:
+    """The paper's misspecified prior (Fig. 4): centred at −θ*, and sure of it."""
+    return Linear(-theta, 0.1 * np.eye(len(theta)))
+
+
+SEQUENCES: dict[str, Factory] = {
+    "standard": lambda th, s, d: MartingaleMixture(len(th), **_assumptions(th, s, d)),
+    "scaled": lambda th, s, d: MartingaleMixture(len(th), **_assumptions(th, s, d), mixture=Scaled(0.1)),
+    "wrong-prior": lambda th, s, d: MartingaleMixture(len(th), **_assumptions(th, s, d), mixture=_wrong_prior(th)),
+    "grid": lambda th, s, d: MartingaleMixture(len(th), **_assumptions(th, s, d), mixture=Grid([0.01, 0.1, 1.0])),
+    "adaptive": lambda th, s, d: MartingaleMixture(len(th), **_assumptions(th, s, d), mixture=Adaptive()),
+    "lambda-half": lambda th, s, d: GeneralLambda(len(th), **_assumptions(th, s, d), lam=0.5 / s**2),
+    "oful": lambda th, s, d: OFULSequence(len(th), **_assumptions(th, s, d)),
+    "bayes": lambda th, s, d: BayesCredible(len(th), **_assumptions(th, s, d)),
+    "bayes-wrong": lambda th, s, d: BayesCredible(len(th), **_assumptions(th, s, d), mixture=_wrong_prior(th)),
+}
+
+
+@dataclass(frozen=True)
+class CoverageSettings:
+    """One cell of the experiment; runs differ only in the stream of random numbers spawned for them."""
+
+    sequence: str = "standard"
+    noise: str = "gaussian"
+    design: str = "iid"
+    dim: int = 5
+    rounds: int = 200
+    delta: float = 0.05
+    sigma: float = 0.5
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        one_of(self.noise, NOISES, "noise")
+        one_of(self.design, DESIGNS, "design")
+        for name in ("dim", "rounds"):
+            object.__setattr__(self, name, positive_int(getattr(self, name), name))
+        object.__setattr__(self, "delta", probability(self.delta, "delta"))
+        object.__setattr__(self, "sigma", positive(self.sigma, "sigma"))
+        object.__setattr__(self, "seed", positive_int(self.seed + 1, "seed + 1") - 1)  # 0 is a seed, too
+        noisy(0.5, self.noise, self.sigma, np.random.default_rng(0))  # refuses what cannot be simulated
+
+    @property
+    def label(self) -> str:
+        return f"{self.sequence} / {self.noise} / {self.design}"
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What was seen, and what it says."""
+
+    settings: CoverageSettings
+    guarantee: str
+    first_misses: tuple[int, ...]  # per run, 0 where there was none
+
+    @property
+    def runs(self) -> int:
+        return len(self.first_misses)
+
+    @property
+    def misses(self) -> int:
+        return sum(time > 0 for time in self.first_misses)
+
+    @property
+    def pvalue(self) -> float:
+        """The chance of so many misses, or more, at a true miss rate of δ."""
+        return binomial_pvalue(self.misses, self.runs, self.settings.delta)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Clopper–Pearson 95 % interval of the miss rate."""
+        from scipy.special import betaincinv
+
+        k, n = self.misses, self.runs
+        low = 0.0 if k == 0 else float(betaincinv(k, n - k + 1, 0.025))
+        high = 1.0 if k == n else float(betaincinv(k + 1, n - k, 0.975))
+        return low, high
+
+    @property
+    def holds(self) -> bool:
+        """Whether the misses are compatible with a miss rate of at most δ."""
+        return self.pvalue >= SIGNIFICANCE
+
+
+def draw(results: Sequence[Coverage]) -> Figure:
+    """A panel per design: share of runs missed over time, by sequence (colour) and noise (line)."""
+    designs = list(dict.fromkeys(r.settings.design for r in results))
+    fig, axes = plots.figure(columns=len(designs), height=4.0, sharey=True)
+    rounds, delta = results[0].settings.rounds, results[0].settings.delta
+    for ax, design in zip(axes, designs, strict=True):
+        shown = {
+            (r.settings.sequence, r.settings.noise): r.first_misses for r in results if r.settings.design == design
+        }
+        plots.miss_rates(ax, shown, rounds, delta)
+        ax.set_title(design)
+        ax.label_outer()
+    axes[0].legend(fontsize="x-small", loc="upper left", bbox_to_anchor=(0.0, 0.97), ncols=2)
+    return fig
+
+
+def write_summary(path: Path, results: Sequence[Coverage]) -> None:
+    """A CSV file with a row per cell, and the version that made it."""
+    columns = [field.name for field in dataclasses.fields(CoverageSettings)]
+    columns += ["guarantee", "runs", "misses", "rate_low", "rate_high", "pvalue", "holds"]
+    rows = []
+    for r in results:
+        low, high = r.interval
+        row = [r.guarantee, r.runs, r.misses, f"{low:.5f}", f"{high:.5f}", f"{r.pvalue:.3g}", r.holds]
+        rows.append([*dataclasses.asdict(r.settings).values(), *row])
+    write_table(path, columns, rows)
+
+
+def simulate(settings: CoverageSettings, run: int, factory: Factory) -> int:
+    """The first time at which the set misses θ*, or 0."""
+    rng = np.random.default_rng([settings.seed, run])
+    world = _World(settings, rng)
+    sequence = factory(world.theta, settings.sigma, settings.delta)
+    for t in range(1, settings.rounds + 1):
+        pool = world.pool()
+        action = pool[_choose(settings.design, sequence, pool, world.theta)]
+        sequence.update(action, world.reward(action))
+        if not sequence.contains(world.theta):
+            return t
+    return 0
+
+
+def measure(
+    settings: CoverageSettings,
+    runs: int,
+    *,
+    factory: Factory | None = None,
+    folder: Path | None = None,
+    workers: Workers = ALONE,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Coverage:
+    """Simulate `runs` runs, going on from what `folder` holds of them already.
+
+    `factory` measures a sequence of your own; it must be picklable for more than one job. An interruption
+    keeps the finished runs in `folder` and is passed on.
+    """
+    if factory is None:
+        one_of(settings.sequence, tuple(SEQUENCES), "sequence")
+    elif settings.sequence in SEQUENCES:
+        raise InvalidInput(f"a factory of your own needs a name of its own in the settings, not {settings.sequence!r}")
+    make = SEQUENCES[settings.sequence] if factory is None else factory
+    positive_int(runs, "runs")
+    store = None if folder is None else ResultStore(folder, "coverage", settings, ("first_miss",))
+    simulated = functools.partial(_simulate_named, settings, factory)
+    seen = repeat(simulated, runs, store, workers=workers, progress=progress)
+    guarantee = make(np.ones(settings.dim), settings.sigma, settings.delta).guarantee
+    return Coverage(settings, guarantee, tuple(int(seen[run][0]) for run in range(runs)))
+
+
+def _simulate_named(settings: CoverageSettings, factory: Factory | None, run: int) -> tuple[int]:
+    # Built-in factories are looked up here, in the worker: a lambda does not travel between processes.
+    return (simulate(settings, run, SEQUENCES[settings.sequence] if factory is None else factory),)
+
+
+class _World:
+    """θ*, actions and rewards."""
+
+    def __init__(self, settings: CoverageSettings, rng: np.random.Generator) -> None:
+        self._rng, self._dim, self._noise, self._sigma = rng, settings.dim, settings.noise, settings.sigma
+        if settings.noise == "bernoulli":  # expected rewards must be probabilities
+            self.theta = rng.uniform(size=settings.dim)
+        else:
+            direction = rng.normal(size=settings.dim)
+            self.theta = direction / np.linalg.norm(direction)
+
+    def pool(self) -> Array:
+        """Actions to choose from this round, (POOL, dim)."""
+        if self._noise == "bernoulli":
+            return self._rng.dirichlet(np.ones(self._dim), size=POOL)
+        return self._rng.normal(size=(POOL, self._dim)) / math.sqrt(self._dim)
+
+    def reward(self, action: Array) -> float:
+        return noisy(float(action @ self.theta), self._noise, self._sigma, self._rng)
+
+
+def _choose(design: str, sequence: ConfidenceSequence, pool: Array, theta: Array) -> int:
+    if design == "iid":
+        return 0
+    upper = sequence.upper(pool)
+    if design == "optimistic":
+        return int(np.argmax(upper))
+    lower, truth = sequence.lower(pool), pool @ theta
+    room = np.minimum(upper - truth, truth - lower) / (upper - lower)
+    return int(np.argmin(room))

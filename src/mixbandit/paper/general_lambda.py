@@ -1,0 +1,206 @@
+"""Martingale mixtures with general weights λ_t (App. "General λ_t"), for linear mixtures θ' ~ N(θ₀, Σ₀).
+
+| symbol | meaning |
+|---|---|
+| Λ = diag(λ_k), M = diag(σ_k²λ_k²), D = Λ − M | weights; λ_k is fixed before reward k is seen |
+| K = ΦᵀΛΦ, b = ΦᵀΛr, A = ΦᵀMΦ, E = ΦᵀDΦ | what is remembered, all d×d |
+| S = Σ₀⁻¹ = (LLᵀ)⁻¹, V = A + S | |
+
+The integral over θ' is Gaussian, and the set is the quadratic constraint θᵀPθ − 2qᵀθ + s ≤ 0 with
+
+    P = Φᵀ(2Λ − M)Φ + EV⁻¹E,   q = b + EV⁻¹(b + Sθ₀),
+    s = (b + Sθ₀)ᵀV⁻¹(b + Sθ₀) − θ₀ᵀSθ₀ − ln det(I + Σ₀A) − 2 ln(1/δ),
+
+which equals the paper's t×t form. P is positive semi-definite for λ_k ≤ 2/σ_k². Seen from the posterior mean
+θ̄ = (K + S)⁻¹(b + Sθ₀), in whose coordinates b + Sθ₀ vanishes, nothing cancels: with η = L⁻¹(θ̄ − θ₀)
+
+    q̄ = L⁻ᵀη,   excess q̄ᵀP⁺q̄ − s̄ = q̄ᵀP⁺q̄ + ‖η‖² + ln det(I + Σ₀A) + 2 ln(1/δ).
+
+Everything is multiplied by σ², which makes α and the radius comparable with those of `MartingaleMixture`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from mixbandit._checks import LARGEST_MULTIPLIER, Array, as_number, as_range, nonnegative, positive, probability
+from mixbandit.data import Data, Spectrum, numerical_rank
+from mixbandit.errors import DamagedState, InvalidInput
+from mixbandit.features import FeatureMap, as_feature_map
+from mixbandit.mixtures import LinearMixture, Standard, log_det, not_storable
+from mixbandit.sequences.base import ResidualBallSequence, setting
+from mixbandit.sequences.response import Response
+from mixbandit.sequences.rules import BallRule
+from mixbandit.sets import ResidualBall
+
+# What the rows are multiplied by: the roots of M, 2Λ − M, and of the positive and the negative part of Λ − M.
+_WEIGHTS = ("squared", "convex", "surplus", "deficit")
+_ROUNDING = 1e-14
+
+LambdaFunction = Callable[[int, Array], float]
+
+
+class GeneralLambdaRule(BallRule):
+    """The set of predictable weights λ_t, θᵀPθ − 2qᵀθ + s ≤ 0, cut by the norm ball.
+
+    The data hold the rows times √λ, and their memory the rows times other weights.
+    """
+
+    kind = "general lambda"
+
+    def __init__(
+        self,
+        dim: int,
+        sigma: float,
+        norm_bound: float,
+        delta: float,
+        lam: float | LambdaFunction | None,
+        mixture: LinearMixture,
+    ) -> None:
+        super().__init__(dim, delta, norm_bound)
+        self.sigma: float = sigma
+        self.lam, self.mixture = lam, mixture
+        self._theta0, self._root = mixture.dense_prior(dim)
+
+    def start(self) -> Data:
+        return Data(self.dim, memory={name: Data(self.dim) for name in _WEIGHTS})
+
+    def alpha0(self, data: Data) -> float:
+        return self.mixture.alpha0(self.dim, self.sigma)
+
+    def learn(self, data: Data, actions: Array, phi: Array, rewards: Array, weights: Array | None) -> Data:
+        levels = np.full(len(phi), self.sigma) if weights is None else self.sigma / weights
+        lambdas = np.empty(len(phi))
+        for i, (action, level) in enumerate(zip(actions, levels, strict=True)):
+            given = self.lam(data.count + i, action) if callable(self.lam) else self.lam
+            lambdas[i] = 1.0 / level**2 if given is None else checked_lambda(given, float(level))
+        zeros, share = np.zeros(len(phi)), levels**2 * lambdas
+        # At λ = 1/σ² the difference Λ − M is 0, and its rounding is nothing to learn from.
+        difference = np.where(np.abs(1.0 - share) < _ROUNDING, 0.0, lambdas * (1.0 - share))
+        squares = {
+            "squared": lambdas * share,
+            "convex": lambdas * (2.0 - share),
+            "surplus": np.maximum(difference, 0.0),
+            "deficit": np.maximum(-difference, 0.0),
+        }
+        others = {name: part.learn(phi, zeros, np.sqrt(squares[name])) for name, part in data.memory.items()}
+        return data.learn(phi, rewards, np.sqrt(lambdas), others)
+
+    def merge(self, one: Data, other: Data) -> Data:
+        return one.merge(other, {name: part.merge(other.memory[name]) for name, part in one.memory.items()})
+
+    def ball_if(self, data: Data, sigma: float | None, norm_bound: float) -> ResidualBall | None:
+        if sigma != self.sigma:
+            return None  # λ was chosen for the stated σ
+        factor, centre, q, squares = self.pieces(data)
+        _, singular, right = np.linalg.svd(factor, full_matrices=False)
+        rank = numerical_rank(singular, len(centre))
+        singular, basis = singular[:rank], right[:rank].T
+        offset = basis.T @ q / singular
+        z = singular * (basis.T @ centre) + offset
+        excess = float(offset @ offset) + squares
+        # The residual that z leaves is not that of the rewards; nothing here needs it.
+        nothing = np.empty(0)
+        spectrum = Spectrum(self.sigma * singular, basis, self.sigma * z, 0.0, nothing, nothing)
+        margin = -2.0 * self.sigma**2 * math.log(self.delta)
+        excess = self.sigma**2 * excess + margin
+        return ResidualBall(spectrum, excess, norm_bound, start=self.alpha0(data), margin=margin)
+
+    def residual_spread(self, data: Data) -> None:
+        """Residuals weighted by λ are not in units of σ; nor is there a test of the noise, for that reason."""
+
+    def log_evalue(self, data: Data, theta: Array) -> float:
+        ball = self.ball(data)
+        return (ball.distance2(theta) - ball.excess) / (2.0 * self.sigma**2) - math.log(self.delta)
+
+    def pieces(self, data: Data) -> tuple[Array, Array, Array, float]:
+        """A factor of P, θ̄, q̄, and the excess without q̄ᵀP⁺q̄ and its δ term."""
+        posterior = data.seen_from(self._theta0, self._root)
+        eta = np.asarray(posterior.basis @ (posterior.singular * posterior.z / (posterior.singular**2 + 1.0)))
+        squared, convex, surplus, deficit = (data.memory[name].factor[:, :-1] for name in _WEIGHTS)
+        # With M^½ΦL = A diag(x) Bᵀ, V⁻¹ = LB diag(1/(1+x²)) BᵀLᵀ; its half times E is a factor of EV⁻¹E. E is the
+        # difference of two Gram matrices, each multiplied out from the left: what has not been measured stays so.
+        _, x, right = np.linalg.svd(squared @ self._root, full_matrices=False)
+        half_inverse = (right @ self._root.T) / np.hypot(x, 1.0)[:, None]
+        half = (half_inverse @ surplus.T) @ surplus - (half_inverse @ deficit.T) @ deficit
+        factor = np.vstack((convex, half))
+        centre = self._theta0 + self._root @ eta
+        q = np.asarray(np.linalg.solve(self._root.T, eta))
+        return factor, centre, q, float(eta @ eta) + log_det(x, 1.0)
+
+    def memory(self, data: Data) -> dict[str, Any]:
+        if callable(self.lam):
+            raise not_storable(self.lam)
+        return {"weighted": {name: part.state_dict() for name, part in data.memory.items()}}
+
+    def recall(self, state: Mapping[str, Any]) -> dict[str, Data]:
+        found = {name: Data.from_state_dict(state["weighted"][name]) for name in _WEIGHTS}
+        expected = state["statistics"]["dim"], state["statistics"]["count"]
+        for name, part in found.items():
+            if (part.dim, part.count) != expected:
+                raise DamagedState(f"the {name} statistics do not belong to the others")
+        return found
+
+    def stated(self) -> str:
+        return f"sigma={self.sigma:g}, norm_bound={self.norm_bound:g}"
+
+
+class GeneralLambda(ResidualBallSequence):
+    """The confidence sequence for predictable weights λ_t, by default 1/σ_t², where it is `MartingaleMixture`.
+
+    `lam` is a number, or a function of the number of rewards seen so far and the action row that returns λ for
+    its reward, before that is known. The set is convex for 0 ≤ λ < 2/σ_t² only; other values are refused. Its
+    ellipsoid is not a ball of residuals, so that it has no `radius`. Whether rewards are noisier than stated is not
+    tested here.
+    """
+
+    keywords = ("sigma", "delta", "norm_bound", "reward_range", "on_empty", "lam", "mixture")
+
+    sigma: float = setting("moment.rule.sigma", "The stated noise level.")
+    lam: float | LambdaFunction | None = setting("moment.rule.lam", "The weights λ, or the function that gives them.")
+    mixture: LinearMixture = setting("moment.rule.mixture", "The mixture.")
+
+    def __init__(
+        self,
+        features: FeatureMap | int,
+        *,
+        sigma: float,
+        norm_bound: float,
+        delta: float = 0.01,
+        lam: float | LambdaFunction | None = None,
+        mixture: LinearMixture | None = None,
+        reward_range: tuple[float, float] | None = None,
+        on_empty: str = "raise",
+    ) -> None:
+        level = positive(sigma, "sigma")
+        weight = lam if lam is None or callable(lam) else nonnegative(lam, "lam", LARGEST_MULTIPLIER)
+        if isinstance(weight, float):
+            checked_lambda(weight, level)
+        prior = Standard() if mixture is None else mixture
+        if not isinstance(prior, LinearMixture):
+            raise InvalidInput(f"GeneralLambda takes Standard, Scaled or Linear mixtures, got {mixture!r}")
+        phi, bound = as_feature_map(features), positive(norm_bound, "norm_bound")
+        self._rule = GeneralLambdaRule(phi.dim, level, bound, probability(delta, "delta"), weight, prior)
+        ends = None if reward_range is None else as_range(reward_range, "reward_range")
+        super().__init__(phi, self._rule, Response(range=ends), on_empty)
+
+    def constraint(self) -> tuple[Array, Array, float]:
+        """P (d, d), q (d,) and s of the set θᵀPθ − 2qᵀθ + s ≤ 0, in the paper's units."""
+        factor, centre, q, squares = self._rule.pieces(self.moment.data)
+        P = factor.T @ factor
+        s = -squares - 2.0 * np.log(1.0 / self.delta)
+        return P, P @ centre + q, float(centre @ P @ centre + 2.0 * q @ centre + s)
+
+
+def checked_lambda(lam: float, level: float) -> float:
+    """A weight for which the set is convex."""
+    lam = as_number(lam, "lambda")
+    if not 0.0 <= lam < 2.0 / level**2:
+        raise InvalidInput(
+            f"lambda must be at least 0 and below 2/sigma² = {2.0 / level**2:g} for a convex set, got {lam:g}"
+        )
+    return lam

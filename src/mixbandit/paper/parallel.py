@@ -1,0 +1,226 @@
+"""Independent repetitions over processes or a cluster, results as they come."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import logging
+import os
+import signal
+import threading
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mixbandit._checks import Array, one_of, positive_int
+from mixbandit._extras import import_extra
+from mixbandit.paper.store import ResultStore
+
+BACKENDS = ("loky", "ray", "dask")
+Repetition = Callable[[int], tuple[Any, ...]]
+Results = Generator[tuple[int, tuple[Any, ...]], None, None]
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Who does the work: so many processes of this machine ("loky"), or of a Ray or Dask cluster.
+
+    The cluster is the one that RAY_ADDRESS or DASK_SCHEDULER_ADDRESS names, or else a local one until work is done.
+    """
+
+    jobs: int = 1
+    backend: str = "loky"
+
+    def __post_init__(self) -> None:
+        positive_int(self.jobs, "jobs")
+        one_of(self.backend, BACKENDS, "backend")
+
+
+ALONE = Workers()
+
+
+def repeat(
+    function: Repetition,
+    repetitions: int,
+    store: ResultStore | None,
+    *,
+    workers: Workers = ALONE,
+    progress: Callable[[int], None] = lambda done: None,
+) -> dict[int, tuple[str, ...]]:
+    """The results of `function` for 0, 1, …, as text, going on from what `store` holds of them already.
+
+    `function` must be picklable. It runs with one thread for linear algebra, so that results do not depend on who
+    works. Every result is in the store as soon as it is here, so that whatever happens costs at most the repetitions
+    under way.
+    """
+    seen = {} if store is None else {i: row for i, row in store.rows.items() if i < repetitions}
+    progress(len(seen))
+    missing = [i for i in range(positive_int(repetitions, "repetitions")) if i not in seen]
+    with contextlib.closing(_results(function, missing, workers)) as results:
+        for i, result in results:
+            seen[i] = tuple(str(value) for value in result)
+            if store is not None:
+                store.add(i, *seen[i])
+            progress(len(seen))
+    if store is not None and missing:
+        store.tidy()
+    return seen
+
+
+def gather(
+    name: str,
+    simulate: Callable[[Any, int], tuple[Any, ...]],
+    settings: Any,
+    columns: tuple[str, ...],
+    repetitions: int,
+    *,
+    folder: Path | None,
+    workers: Workers,
+    progress: Callable[[int], None],
+) -> list[dict[str, str]]:
+    """`simulate(settings, i)` for i = 0, 1, …: a row of text per repetition, by column.
+
+    `folder` keeps them in a file that `name` and the settings name; work goes on from what is there already.
+    """
+    store = None if folder is None else ResultStore(folder, name, settings, columns)
+    seen = repeat(functools.partial(simulate, settings), repetitions, store, workers=workers, progress=progress)
+    return [dict(zip(columns, seen[i], strict=True)) for i in range(repetitions)]
+
+
+def measure_all(
+    measure: Callable[..., Any],
+    cells: Sequence[Any],
+    labels: Sequence[str],
+    repetitions: int,
+    *,
+    folder: Path | None,
+    workers: Workers,
+    progress: Callable[[str, int, int], None],
+) -> list[Any]:
+    """`measure(cell, repetitions, …)` for every cell; `progress` gets the label, and what is done of everything."""
+    results: list[Any] = []
+    for cell, label in zip(cells, labels, strict=True):
+
+        def show(done: int, label: str = label) -> None:
+            progress(label, len(results) * repetitions + done, len(cells) * repetitions)
+
+        results.append(measure(cell, repetitions, folder=folder, workers=workers, progress=show))
+    return results
+
+
+def numbers(rows: list[dict[str, str]], column: str) -> Array:
+    """A column in which every row holds numbers, (repetitions, n)."""
+    return np.array([[float(value) for value in row[column].split()] for row in rows])
+
+
+def _results(function: Repetition, missing: list[int], workers: Workers) -> Results:
+    if not missing:
+        return
+    if workers == ALONE:
+        for i in missing:
+            yield _repetition(function, i)
+        return
+    joblib = import_extra("joblib", extra="experiments")
+    with cluster(workers):
+        if workers.backend == "ray":
+            # Its backend returns nothing before everything is done: a repetition per process at a time.
+            for start in range(0, len(missing), workers.jobs):
+                wave = missing[start : start + workers.jobs]
+                yield from _pools[-1](joblib.delayed(_in_worker)(function, i) for i in wave)
+            return
+        calls = (joblib.delayed(_in_worker)(function, i) for i in missing)
+        with joblib.parallel_config(backend=workers.backend, n_jobs=workers.jobs):
+            # One repetition at a time: a batch of them would be lost, and come, as a whole.
+            pool = joblib.Parallel(batch_size=1, pre_dispatch="2*n_jobs", return_as="generator_unordered")
+        with contextlib.closing(pool(calls)) as results:
+            yield from results
+
+
+# Ray's processes take seconds to start: those that are open are used again.
+_pools: list[Any] = []
+
+
+@contextlib.contextmanager
+def cluster(workers: Workers) -> Iterator[None]:
+    """The cluster that is there, or a local one until the block is left; whoever repeats inside works on it."""
+    if workers.backend == "loky":
+        yield
+        return
+    with (_ray if workers.backend == "ray" else _dask)(workers):
+        yield
+
+
+@contextlib.contextmanager
+def _ray(workers: Workers) -> Iterator[None]:
+    if _pools:
+        yield
+        return
+    ray, joblib = import_extra("ray", extra="ray"), import_extra("joblib", extra="experiments")
+    import_extra("ray.util.joblib", extra="ray").register_ray()
+    ours = not ray.is_initialized()
+    if ours:
+        # A cluster that is there has its own idea of its size.
+        local = {"num_cpus": workers.jobs, "include_dashboard": False}
+        ray.init(log_to_driver=False, logging_level="error", **({} if os.environ.get("RAY_ADDRESS") else local))
+    try:
+        with joblib.parallel_config(backend="ray", n_jobs=workers.jobs):
+            pool = joblib.Parallel(batch_size=1)
+        with pool:
+            _pools.append(pool)
+            try:
+                yield
+            finally:
+                _pools.pop()
+    finally:
+        if ours:
+            ray.shutdown()
+
+
+@contextlib.contextmanager
+def _dask(workers: Workers) -> Iterator[None]:
+    distributed, dask = import_extra("distributed", extra="dask"), import_extra("dask", extra="dask")
+    try:
+        distributed.get_client()
+    except ValueError:
+        pass
+    else:
+        yield
+        return
+    known = dask.config.get("scheduler-address", None)
+    # Stopping is our work: neither Ctrl-C in the workers nor their end is worth a message.
+    local = {"n_workers": workers.jobs, "threads_per_worker": 1, "dashboard_address": None}
+    with _interrupts_ignored():
+        client = distributed.Client(**({} if known else {**local, "silence_logs": logging.CRITICAL}))
+    with client:
+        yield
+
+
+@contextlib.contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    """Processes that are started meanwhile ignore Ctrl-C for ever; only the main thread can arrange that."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _in_worker(function: Repetition, i: int) -> tuple[int, tuple[Any, ...]]:
+    """Ctrl-C reaches every process of a terminal; the workers leave it to the parent, which stops them."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return _repetition(function, i)
+
+
+def _repetition(function: Repetition, i: int) -> tuple[int, tuple[Any, ...]]:
+    import scipy.linalg  # noqa: F401 - its linear algebra can only be limited once it is there
+
+    # Sums over several threads round differently: with one, any number of processes gives the same numbers.
+    with import_extra("threadpoolctl", extra="experiments").threadpool_limits(1):
+        return i, function(i)

@@ -1,0 +1,32 @@
+"""Save and load: one file, versioned, atomic, checked, no pickle."""
+
+from __future__ import annotations
+
+import os
+
+from mixbandit._files import read_state, write_state
+from mixbandit.bandits import POLICIES, Policy, policy_from_state_dict
+from mixbandit.errors import DamagedState, InvalidInput
+from mixbandit.features import FeatureMap, as_feature_map
+from mixbandit.sequences import ConfidenceSequence, sequence_from_state_dict, sequence_kinds
+from mixbandit.tuning import Tuner
+
+
+def save(what: Policy | Tuner | ConfidenceSequence, path: str | os.PathLike[str]) -> None:
+    """Write a policy, a tuner or a sequence to one file. After a crash the file is the old one or the new one."""
+    if not isinstance(what, Policy | Tuner | ConfidenceSequence):
+        raise InvalidInput(f"only policies, tuners and confidence sequences can be saved, got {what!r}")
+    write_state(path, what.state_dict())
+
+
+def load(path: str | os.PathLike[str], features: FeatureMap | int | None = None) -> Policy | Tuner | ConfidenceSequence:
+    """Go on from a file, bit for bit. Feature functions of your own are code: give them again, they are verified."""
+    state = read_state(path)
+    kind = str(state.get("type"))
+    if kind in POLICIES:
+        return policy_from_state_dict(state, features)
+    if kind in sequence_kinds():
+        return sequence_from_state_dict(state, features)
+    if kind == Tuner.__name__:
+        return Tuner.from_state_dict(state, None if features is None else as_feature_map(features))
+    raise DamagedState(f"{path} holds a {kind!r}, which this mixbandit does not know")

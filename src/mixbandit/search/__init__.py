@@ -1,0 +1,36 @@
+"""Maximise a score over arms, exactly and lazily, or over a box, by gradients from many starts; prove a maximum.
+
+A score is a function of directions, so that those of arms are computed once and gradients in actions come from the
+model.
+"""
+
+from mixbandit.search.arms import TIE_TOLERANCE, BestArm, best_arm
+from mixbandit.search.box import QUICK, THOROUGH, BoxOptimum, Effort, search_box
+from mixbandit.search.branch_and_bound import MOST_CORNERS, Reach, bound_over_box, can_bound, free_dimensions
+from mixbandit.search.fields import ArmsField, BoxField, Entropy, Field, Found
+from mixbandit.search.scores import Advantage, InformationPerRegret, Pessimism, Score
+
+__all__ = [
+    "MOST_CORNERS",
+    "QUICK",
+    "THOROUGH",
+    "TIE_TOLERANCE",
+    "Advantage",
+    "ArmsField",
+    "BestArm",
+    "BoxField",
+    "BoxOptimum",
+    "Effort",
+    "Entropy",
+    "Field",
+    "Found",
+    "InformationPerRegret",
+    "Pessimism",
+    "Reach",
+    "Score",
+    "best_arm",
+    "bound_over_box",
+    "can_bound",
+    "free_dimensions",
+    "search_box",
+]

@@ -1,0 +1,158 @@
+"""Gradient ascent in a box from many starts at once.
+
+| symbol | meaning | shape |
+|---|---|---|
+| y | actions of a box in units of its width | (n, dim_in) |
+| B | Hessian of minus the score, estimated by BFGS, per start | (n, dim_in, dim_in) |
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixbandit._checks import Array
+from mixbandit.actions import Box
+from mixbandit.search.scores import Score
+from mixbandit.sequences import Model
+
+MOST_STEPS, MOST_SHRINKS = 60, 8
+_ARMIJO, _SHRINK = 1e-4, 0.25
+_FIRST_STEP = 0.1
+_DAMPED = 0.2
+_KEEP_INVERTIBLE = 1e-10
+# A start has arrived when a unit gradient step would move it by less than this part of the score's scale.
+_ARRIVED = 1e-5
+# After so many steps a start that would not win by rising this many times what its next step promises is given up.
+_PRUNE_AFTER, _HOPE = 3, 10.0
+
+
+class Climb:
+    """Projected BFGS (Kelley 1999, section 5.5) on minus the score, for all starts at once as arrays."""
+
+    def __init__(
+        self,
+        score: Score,
+        model: Model,
+        box: Box,
+        y: Array,
+        moving: NDArray[np.bool_] | None = None,
+        *,
+        steps: int = MOST_STEPS,
+        shrinks: int = MOST_SHRINKS,
+    ) -> None:
+        self._steps, self._shrinks = steps, shrinks
+        self._score, self._model, self._box = score, model, box
+        # Coordinates that do not move stay where a start has them.
+        self._width = box.width if moving is None else np.where(moving, box.width, 0.0)
+        self._is_unit = bool((box.low == 0.0).all() and (box.high == 1.0).all())
+        self.y = y.copy()
+        self.evaluations = 0
+        self.value, self._gradient = self._evaluate(self.y)
+        n, k = y.shape
+        self._B: Array = np.zeros((n, k, k))
+        self._fresh = np.ones(n, dtype=bool)
+        finite = np.abs(self.value[np.isfinite(self.value)])
+        self._scale = max(float(finite.max()), 1e-300) if len(finite) else 1.0
+
+    def run(self) -> None:
+        active = np.arange(len(self.y))
+        for round_ in range(self._steps):
+            active = active[self._going(active)]
+            if not len(active):
+                return
+            active = self._step(active, prune=round_ >= _PRUNE_AFTER)
+
+    def _evaluate(self, y: Array) -> tuple[Array, Array]:
+        self.evaluations += len(y)
+        directions, pullback = self._model.linearised(y if self._is_unit else self._box.at(y))
+        found = self._score.support(directions)
+        return found.value, pullback(found.points) * self._width
+
+    def _free(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Coordinates that the gradient does not push out of the box."""
+        y, g = self.y[rows], self._gradient[rows]
+        return ~(((y <= 0.0) & (g <= 0.0)) | ((y >= 1.0) & (g >= 0.0)))
+
+    def _going(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        y, g = self.y[rows], self._gradient[rows]
+        possible = np.abs(_in_unit(y + g / self._scale) - y).max(axis=1)
+        return np.asarray(possible > _ARRIVED)
+
+    def _step(self, rows: NDArray[np.int64], prune: bool) -> NDArray[np.int64]:
+        """One quasi-Newton step with backtracking; returns the rows that moved."""
+        y, value = self.y[rows], self.value[rows]
+        free = self._free(rows)
+        g = np.where(free, self._gradient[rows], 0.0)
+        plain = self._fresh[rows]
+        # Without an estimate of the curvature, a short step along the gradient.
+        steepest = np.abs(g).max(axis=1)
+        direction = (_FIRST_STEP / np.where(steepest > 0.0, steepest, 1.0))[:, None] * g
+        if not plain.all():
+            curved = np.flatnonzero(~plain)
+            reduced = np.where(free[curved, :, None] & free[curved, None, :], self._B[rows[curved]], 0.0)
+            diagonal = np.einsum("nii->ni", reduced)
+            # At a kink the estimate can lose rank: a little of its size keeps it invertible.
+            diagonal += np.where(free[curved], _KEEP_INVERTIBLE * diagonal.max(axis=1, keepdims=True), 1.0)
+            direction[curved] = np.linalg.solve(reduced, g[curved, :, None])[:, :, 0]
+        if prune:
+            hope = value + _HOPE * np.einsum("ni,ni->n", direction, g) >= self.value.max()
+            rows, y, value, g, direction, plain = (part[hope] for part in (rows, y, value, g, direction, plain))
+
+        new_y, new_value, new_gradient = y.copy(), value.copy(), self._gradient[rows].copy()
+        trying, step = np.arange(len(rows)), np.ones(len(rows))
+        for _ in range(self._shrinks):
+            proposal = _in_unit(y[trying] + step[trying, None] * direction[trying])
+            found, slope = self._evaluate(proposal)
+            promised = np.einsum("ni,ni->n", g[trying], proposal - y[trying])
+            good = found >= value[trying] + _ARMIJO * promised
+            accepted = trying[good]
+            new_y[accepted], new_value[accepted] = proposal[good], found[good]
+            new_gradient[accepted] = slope[good]
+            trying = trying[~good]
+            if not len(trying):
+                break
+            step[trying] *= _SHRINK
+        moved = np.ones(len(rows), dtype=bool)
+        moved[trying] = False
+        self._learn_curvature(rows[moved], (new_y - y)[moved], (self._gradient[rows] - new_gradient)[moved])
+        # Where no step along a quasi-Newton direction helped, the gradient itself gets a try.
+        failed = rows[~moved]
+        retry = failed[~plain[~moved]]
+        self._fresh[retry] = True
+        self.y[rows], self.value[rows], self._gradient[rows] = new_y, new_value, new_gradient
+        return np.concatenate((rows[moved], retry))
+
+    def _learn_curvature(self, rows: NDArray[np.int64], s: Array, q: Array) -> None:
+        """BFGS: B ← B − Bssᵀ B/sᵀBs + qqᵀ/sᵀq, damped where the score is not concave (Powell 1978)."""
+        sq = np.einsum("ni,ni->n", s, q)
+        fresh = self._fresh[rows]
+        if fresh.any():
+            with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+                ratio = np.einsum("ni,ni->n", q, q) / sq
+            starts = fresh & (sq > 0.0) & (ratio > 0.0) & np.isfinite(ratio)
+            scale = ratio[starts]
+            self._B[rows[starts]] = scale[:, None, None] * np.eye(s.shape[1])
+            self._fresh[rows[starts]] = False
+            known = starts | ~fresh
+            rows, s, q, sq = rows[known], s[known], q[known], sq[known]
+        B = self._B[rows]
+        Bs = np.einsum("nij,nj->ni", B, s)
+        sBs = np.einsum("ni,ni->n", s, Bs)
+        damped = sq < _DAMPED * sBs
+        if damped.any():
+            share = ((1.0 - _DAMPED) * sBs[damped] / (sBs[damped] - sq[damped]))[:, None]
+            q[damped] = share * q[damped] + (1.0 - share) * Bs[damped]
+            sq[damped] = _DAMPED * sBs[damped]
+        # Squares of steps or gradients may vanish or overflow in boxes that are extremely small or large.
+        usable = (sBs > 1e-290) & (sq > 1e-290) & np.isfinite(sBs) & np.isfinite(q).all(axis=1)
+        if not usable.all():
+            rows, B, q, Bs, sq, sBs = (part[usable] for part in (rows, B, q, Bs, sq, sBs))
+        B += q[:, :, None] * q[:, None, :] / sq[:, None, None]
+        B -= Bs[:, :, None] * Bs[:, None, :] / sBs[:, None, None]
+        self._B[rows] = B
+
+
+def _in_unit(y: Array) -> Array:
+    """np.clip, which takes longer than the rest of a step for arrays of this size."""
+    return np.asarray(np.minimum(np.maximum(y, 0.0), 1.0))

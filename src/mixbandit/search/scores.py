@@ -1,0 +1,99 @@
+"""Scores: what is maximised over actions, as functions of directions, on one scale with the bounds they are made of.
+
+A score is anything with the `maximum`, `support` and `ceiling` of a confidence set. The upper bound is the set itself;
+a closed form with scaled width is a smaller ellipsoid (`scaled`); here are the others. Known ranges do not cap scores:
+arms beyond the cap would tie, and a box would have no gradient there.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from mixbandit._checks import Array
+from mixbandit.sets import ConfidenceSet, Maximum
+
+
+class Score(Protocol):
+    """What a search maximises; see `sets.base.ConfidenceSet`."""
+
+    def maximum(self, directions: Any) -> Array: ...
+
+    def support(self, directions: Any) -> Maximum: ...
+
+    def ceiling(self, near: Any = None) -> Score | None: ...
+
+
+class Pessimism:
+    """The lower bound: what an action is worth at least."""
+
+    def __init__(self, set_: ConfidenceSet) -> None:
+        self._set = set_
+
+    def maximum(self, directions: Any) -> Array:
+        return -self._set.maximum(-directions)
+
+    def support(self, directions: Any) -> Maximum:
+        lower = self._set.support(-directions)
+        return lower._replace(value=-lower.value)
+
+    def ceiling(self, near: Any = None) -> None:
+        """Nothing is cheaper."""
+
+
+class Advantage:
+    """How much more than one direction, `own`, an action can be worth, for one parameter at a time."""
+
+    def __init__(self, set_: ConfidenceSet, own: Any) -> None:
+        self._set, self._own = set_, own
+
+    def maximum(self, directions: Any) -> Array:
+        return self._set.maximum(directions - self._own)
+
+    def support(self, directions: Any) -> Maximum:
+        return self._set.support(directions - self._own)
+
+    def ceiling(self, near: Any = None) -> None:
+        """Nothing is cheaper."""
+
+
+class InformationPerRegret:
+    """ln I − 2 ln Δ, which information-directed sampling maximises (Kirschner & Krause 2018), for an ellipsoid.
+
+    Δ = `optimum` − lower bound, I = ln(1 + w). Infinite where nothing is lost (Δ = 0), −infinite where nothing is
+    learnt.
+    """
+
+    # Divisors are at least this.
+    _LEAST = 1e-300
+
+    def __init__(self, ellipsoid: Any, optimum: float) -> None:
+        self._ellipsoid, self._optimum = ellipsoid, optimum
+
+    def maximum(self, directions: Any) -> Array:
+        regret = self._optimum + self._ellipsoid.maximum(-directions)
+        return self._combined(self._ellipsoid.information(directions), regret)
+
+    def support(self, directions: Any) -> Maximum:
+        upper, lower = (self._ellipsoid.support(part) for part in (directions, -directions))
+        radius = self._ellipsoid.radius
+        half, regret = 0.5 * (upper.value + lower.value), self._optimum + lower.value
+        # With half = radius·√w: d ln I = (2/radius²)·half·d half/((1 + w) I), and d ln Δ = −θ_lower/Δ.
+        w = (half / radius) ** 2
+        information = np.log1p(w)
+        value = self._combined(information, regret)
+        rate = 2.0 * half / (radius**2 * (1.0 + w) * np.maximum(information, self._LEAST))
+        half_slope = 0.5 * (upper.points - lower.points)
+        slope = rate[:, None] * half_slope + 2.0 * lower.points / np.maximum(regret, self._LEAST)[:, None]
+        slope = np.where(np.isfinite(value)[:, None], slope, 0.0)
+        return Maximum(value, slope, upper.alpha, upper.case)
+
+    def ceiling(self, near: Any = None) -> None:
+        """Nothing is cheaper."""
+
+    @staticmethod
+    def _combined(information: Array, regret: Array) -> Array:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = np.log(information) - 2.0 * np.log(np.maximum(regret, 0.0))
+        return np.where(regret <= 0.0, np.inf, value)

@@ -1,0 +1,34 @@
+"""Confidence sequences: sets that hold the unknown parameter at all times, acting through their support functions."""
+
+from mixbandit.sequences.base import (
+    ConfidenceSequence,
+    ResidualBallSequence,
+    Support,
+    sequence_from_state_dict,
+    sequence_kinds,
+    setting,
+)
+from mixbandit.sequences.bayes import BayesCredible
+from mixbandit.sequences.intersection import RunningIntersection
+from mixbandit.sequences.martingale import MartingaleMixture
+from mixbandit.sequences.models import FeatureModel, Model
+from mixbandit.sequences.moment import Moment
+from mixbandit.sequences.oful import OFULSequence
+from mixbandit.sequences.refutation import Audit
+
+__all__ = [
+    "Audit",
+    "BayesCredible",
+    "ConfidenceSequence",
+    "FeatureModel",
+    "MartingaleMixture",
+    "Model",
+    "Moment",
+    "OFULSequence",
+    "ResidualBallSequence",
+    "RunningIntersection",
+    "Support",
+    "sequence_from_state_dict",
+    "sequence_kinds",
+    "setting",
+]

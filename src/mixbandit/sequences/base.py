@@ -1,0 +1,319 @@
+"""Confidence sequences as users hold them: feed them rewards, ask them for bounds at any time.
+
+A sequence is a name for something that changes: at any time it is at a `Moment`, which does not. It is made of a model
+(actions ↔ directions), a rule (the sets) and a response (from φᵀθ to expected rewards).
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+import operator
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mixbandit._checks import Array, as_vector, one_of
+from mixbandit.data import Data
+from mixbandit.errors import (
+    AssumptionsRefuted,
+    AssumptionsRefutedWarning,
+    DamagedState,
+    NotMergeable,
+    reading,
+    warn_user,
+)
+from mixbandit.features import FeatureMap, FromCallable, features_from_state_dict
+from mixbandit.mixtures import Mixture, mixture_from_state_dict
+from mixbandit.sequences.models import FeatureModel
+from mixbandit.sequences.moment import Moment
+from mixbandit.sequences.refutation import Audit
+from mixbandit.sequences.response import Bounds, Response
+from mixbandit.sequences.rules import BallRule, Rule
+from mixbandit.sets import CASES
+
+STATE_VERSION = 1
+ON_EMPTY = ("raise", "inflate")
+
+
+@dataclass(frozen=True)
+class Support:
+    """Upper bounds with what attains them, a row per action."""
+
+    value: Array  # (n,) the upper bounds
+    theta: Array  # (n, d) a maximiser of φᵀθ; for a closed form, the gradient of the bound in φ
+    grad: Array  # (n, dim_in) J_φᵀθ: the gradient in the action, a subgradient where θ is not unique
+    alpha: Array  # (n,) the multiplier: inf where only the norm bound binds, 0 where it does not
+    case: np.ndarray[Any, np.dtype[np.str_]]  # (n,) one of sets.CASES, or "range" where a known range caps it
+    inflated: bool = False  # True: the set is empty and had to be enlarged, so no guarantee remains
+
+
+class Home(Protocol):
+    """Where a sequence's moment is kept."""
+
+    moment: Moment
+
+
+class _OwnHome:
+    """A sequence on its own."""
+
+    def __init__(self, moment: Moment) -> None:
+        self.moment = moment
+
+
+def setting(path: str, doc: str) -> Any:
+    """A read-only attribute that is kept elsewhere in the object."""
+    return property(operator.attrgetter(path), doc=doc)
+
+
+class ConfidenceSequence(abc.ABC):
+    """Error bars for φ(a)ᵀθ*, from rewards r = φ(a)ᵀθ* + noise."""
+
+    keywords: ClassVar[tuple[str, ...]]  # the settings of a sequence, in the order in which they are compared
+    advice: ClassVar[str]  # what a user can do about a refutation
+
+    features: FeatureMap = setting("moment.model.features", "The feature map φ.")
+    delta: float = setting("moment.rule.delta", "The probability that bounds fail, at any time.")
+    guarantee: str = setting(
+        "moment.rule.guarantee",
+        '"anytime": at all times at once with probability ≥ 1−δ, whatever chose the actions. "bayesian": only on '
+        "average over a prior.",
+    )
+    t: int = setting("moment.t", "How many rewards have been seen.")
+    alpha0: float = setting("moment.alpha0", "The multiplier that suits the closed form best.")
+    is_empty: bool = setting("moment.is_empty", "Whether no parameter is left, which refutes the assumptions.")
+    noise_refuted: bool = setting(
+        "moment.noise_refuted", "Whether residuals of every linear function are larger than σ allows, at level δ."
+    )
+    is_refuted: bool = setting(
+        "moment.is_refuted",
+        "Whether the data refute the assumptions: the set is empty, or rewards scatter too much for σ. Two tests, each "
+        "of which gives a false alarm, at any time, with probability at most δ.",
+    )
+
+    def __init__(
+        self, features: FeatureMap, rule: Rule, response: Response | None = None, on_empty: str = "raise"
+    ) -> None:
+        self.on_empty = on_empty
+        moment = Moment(FeatureModel(features), rule, Response() if response is None else response, rule.start())
+        self._home: Home = _OwnHome(moment)
+
+    def __repr__(self) -> str:
+        settings = f"dim={self.features.dim}, {self.moment.rule.stated()}, delta={self.delta:g}, t={self.t}"
+        return f"{type(self).__name__}({settings})"
+
+    @property
+    def moment(self) -> Moment:
+        """The sequence as it is now, as a value."""
+        return self._home.moment
+
+    def live_in(self, home: Home) -> Self:
+        """Keep the moment there from now on, so that it changes together with what else is kept there.
+
+        A sequence that lives in another home already stays there; what is returned is then a copy of it.
+        """
+        new = self if isinstance(self._home, _OwnHome) else self.copy()
+        new._home = home
+        return new
+
+    def update(self, actions: ArrayLike, rewards: ArrayLike, sigma: ArrayLike | None = None) -> Self:
+        """Learn that actions (n, dim_in) brought rewards (n,); one action may come as a vector.
+
+        `sigma` states the noise level of these rewards where it is not the sequence's: one number or one
+        per reward, known before the rewards are. On an error nothing is changed.
+        """
+        self._home.moment = self.moment.learnt(actions, rewards, sigma)
+        return self
+
+    def after(self, actions: ArrayLike, rewards: ArrayLike, sigma: ArrayLike | None = None) -> Self:
+        """The sequence had it seen these rewards as well; this one stays as it is."""
+        return self.copy().update(actions, rewards, sigma)
+
+    def upper(self, actions: ArrayLike, alpha: float | None = None) -> Array:
+        """Upper bounds (n,) on the expected rewards; at a fixed multiplier α the closed form."""
+        moment = self._asked(alpha)
+        directions = moment.directions(moment.model.checked(actions))
+        return self._reported(moment.upper(directions, alpha))
+
+    def lower(self, actions: ArrayLike, alpha: float | None = None) -> Array:
+        """Lower bounds (n,) on the expected rewards: minus the upper bounds of minus the features."""
+        moment = self._asked(alpha)
+        directions = moment.directions(moment.model.checked(actions))
+        return self._reported(moment.lower(directions, alpha))
+
+    def support(self, actions: ArrayLike, alpha: float | None = None) -> Support:
+        """Upper bounds with maximisers and gradients."""
+        moment = self._asked(alpha)
+        rows = moment.model.checked(actions)
+        found = moment.at(alpha).support(moment.directions(rows))
+        bounds, grad = moment.response.upper(found.value), moment.model.features.pullback(rows, found.points)
+        case = np.array(CASES)[found.case]
+        if bounds.capped is not None and bounds.capped.any():
+            grad = np.where(bounds.capped[:, None], 0.0, grad)
+            case = np.where(bounds.capped, "range", case)
+        inflated = moment.is_empty or bounds.contradicts
+        return Support(self._reported(bounds), found.points, grad, found.alpha, case, inflated)
+
+    def contains(self, theta: ArrayLike, *, rtol: float = 1e-9) -> bool:
+        """Whether the set holds θ; `rtol` forgives rounding on its border."""
+        return self.moment.rule.set(self.moment.data).contains(as_vector(theta, self.features.dim, "theta"), rtol)
+
+    def merge(self, other: Self) -> Self:
+        """A new sequence with the data of both, which must agree in everything else.
+
+        Exact: the same as one pass over all data, in any grouping. Valid at all times along one nested path of
+        data sets, as when shards report to a centre that only ever adds. To look at arbitrary pairs of stale
+        shards and to keep the best is to look at many sequences, and δ does not cover that.
+        """
+        if type(other) is not type(self):
+            raise NotMergeable(f"a {type(self).__name__} cannot take in a {type(other).__name__}")
+        merged = self.moment.rule.merge(self.moment.data, other.moment.data)
+        if self.features is not other.features and isinstance(self.features, FromCallable):
+            raise NotMergeable("feature functions must be the same object in both sequences")
+        difference = self.difference(other)
+        if difference is not None:
+            raise NotMergeable(f"the sequences differ in {difference}")
+        new = self.copy()
+        new._home = _OwnHome(self.moment.with_data(merged))
+        return new
+
+    def difference(self, other: ConfidenceSequence) -> str | None:
+        """The first setting in which two sequences differ, with its values; None if only their data do."""
+        mine, theirs = self.settings(), other.settings()
+        for name, value in mine.items():
+            if not _same(value, theirs.get(name)):
+                return f"{name}: {value!r} and {theirs.get(name)!r}"
+        return None
+
+    def copy(self) -> Self:
+        """An independent sequence at the same moment."""
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__dict__)
+        new._home = _OwnHome(self.moment)
+        return new
+
+    def settings(self) -> dict[str, Any]:
+        """What makes this sequence, but for its data, as plain values."""
+        kind = {"type": type(self).__name__, "version": STATE_VERSION, "features": self.features.state_dict()}
+        return {**kind, **{name: _plain(getattr(self, name)) for name in self.keywords}}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything needed to go on later: numbers, strings, arrays and dicts of them."""
+        data = self.moment.data
+        return {**self.settings(), "statistics": data.state_dict(), **self.moment.rule.memory(data)}
+
+    @classmethod
+    def from_state_dict(cls, state: Mapping[str, Any], features: FeatureMap | int | None = None) -> Self:
+        """The sequence that `state_dict` described; `features` again if they are a user's function."""
+        if not isinstance(state, Mapping):
+            raise DamagedState(f"a state is a mapping, got {type(state).__name__}")
+        if state.get("type") != cls.__name__:
+            raise DamagedState(f"this is the state of a {state.get('type')!r}, not of a {cls.__name__}")
+        if state.get("version") != STATE_VERSION:
+            raise DamagedState(f"this state has version {state.get('version')!r}; this mixbandit reads {STATE_VERSION}")
+        with reading(cls.__name__):
+            keywords = {name: state[name] for name in cls.keywords}
+            if "mixture" in keywords:
+                keywords["mixture"] = mixture_from_state_dict(keywords["mixture"])
+            new = cls(features_from_state_dict(state["features"], features), **keywords)  # type: ignore[arg-type]
+            data = Data.from_state_dict(state["statistics"], new.moment.rule.recall(state))
+        if data.dim != new.features.dim:
+            raise DamagedState(f"the features have dimension {new.features.dim}, the stored data {data.dim}")
+        new._home = _OwnHome(new.moment.with_data(data))
+        return new
+
+    def _asked(self, alpha: float | None) -> Moment:
+        """The moment, for bounds at this multiplier; raises or warns if the set is empty."""
+        moment = self.moment
+        if alpha is not None:
+            moment.rule.check_alpha(alpha)
+        if moment.is_empty:
+            self.refute("the confidence set is empty")
+        return moment
+
+    def _reported(self, bounds: Bounds) -> Array:
+        if bounds.contradicts:
+            self.refute("a bound on an expected reward lies outside reward_range")
+        return bounds.values
+
+    def audit(self) -> Audit:
+        """What the data so far say about the assumptions, at no extra δ; print it to read it."""
+        return self.moment.audit()
+
+    def refute(self, what: str) -> None:
+        """Raise AssumptionsRefuted because `what` was found, or warn where the user wants to go on."""
+        moment = self.moment
+        message = (
+            f"after {moment.t} rewards {what}: at level delta={self.delta:g} the data refute {moment.stated()}, "
+            f"or that the expected reward is linear in the features; {self.advice}"
+        )
+        if self.on_empty == "raise":
+            raise AssumptionsRefuted(message)
+        warn_user(message, AssumptionsRefutedWarning)
+
+
+class ResidualBallSequence(ConfidenceSequence):
+    """What sequences share whose set is a residual ball cut by the norm ball."""
+
+    advice = "audit() tells more, and on_empty='inflate' goes on without a guarantee"
+
+    norm_bound: float = setting("moment.rule.norm_bound", "The stated bound B on ‖θ*‖.")
+    reward_range: tuple[float, float] | None = setting("moment.response.range", "Where expected rewards lie.")
+
+    def __init__(self, features: FeatureMap, rule: BallRule, response: Response, on_empty: str) -> None:
+        super().__init__(features, rule, response, one_of(on_empty, ON_EMPTY, "on_empty"))
+        self._ball_rule = rule
+
+    def analytic_radius(self, alpha: float | None = None) -> float:
+        """√ρ(α), the radius of the closed-form bound (R_AMM in the paper); at `alpha0` unless given."""
+        moment = self._asked(alpha)
+        return self._ball_rule.analytic_radius(moment.data, moment.alpha0 if alpha is None else alpha)
+
+    def log_evalue(self, theta: ArrayLike) -> float:
+        """Logarithm of the mixture martingale E_t(θ): an e-value against θ* = θ, to be read at any time.
+
+        If θ* = θ, it exceeds ln(1/a) at some time with probability at most a, for every a.
+        """
+        return self._ball_rule.log_evalue(self.moment.data, as_vector(theta, self.features.dim, "theta"))
+
+    def pvalue(self, theta: ArrayLike) -> float:
+        """An anytime-valid p-value of θ* = θ: if that is so, it is ever ≤ a with probability at most a."""
+        return math.exp(min(-self.log_evalue(theta), 0.0))
+
+
+def sequence_from_state_dict(state: Mapping[str, Any], features: FeatureMap | int | None = None) -> ConfidenceSequence:
+    """The sequence of whatever kind that `state_dict` described."""
+    kinds = sequence_kinds()
+    if state.get("type") not in kinds:
+        raise DamagedState(f"unknown kind of confidence sequence: {state.get('type')!r}")
+    return kinds[state["type"]].from_state_dict(state, features)
+
+
+def sequence_kinds() -> dict[str, type[ConfidenceSequence]]:
+    """All kinds of sequences that have been imported, by name."""
+    waiting: list[type[ConfidenceSequence]] = ConfidenceSequence.__subclasses__()
+    found = {}
+    while waiting:
+        kind = waiting.pop()
+        found[kind.__name__] = kind
+        waiting += kind.__subclasses__()
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """A setting as it is stored."""
+    if isinstance(value, tuple):
+        return list(value)
+    return value.state_dict() if isinstance(value, Mixture) else value
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Equality of settings, which may be nested and hold arrays."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(_same, a, b))
+    return bool(np.array_equal(a, b))

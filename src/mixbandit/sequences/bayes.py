@@ -1,0 +1,86 @@
+"""Bayesian credible intervals (App. "The effect of the mixture distributions"), for comparison."""
+
+from __future__ import annotations
+
+import math
+
+from mixbandit._checks import positive, probability
+from mixbandit.data import Data
+from mixbandit.errors import InvalidInput
+from mixbandit.features import FeatureMap, as_feature_map
+from mixbandit.mixtures import LinearMixture, Standard
+from mixbandit.sequences.base import ConfidenceSequence, setting
+from mixbandit.sequences.refutation import noise_refuted
+from mixbandit.sequences.rules import FixedMultiplier
+from mixbandit.sets import AffineImage, Ellipsoid, SpectralEllipsoid
+
+
+class BayesRule(FixedMultiplier):
+    """The credible ellipsoid of θ* ~ N(θ₀, Σ₀) under Gaussian noise."""
+
+    kind = "bayes"
+    guarantee = "bayesian"
+
+    def __init__(
+        self, features: FeatureMap, sigma: float, norm_bound: float | None, delta: float, mixture: LinearMixture
+    ) -> None:
+        super().__init__(features.dim, delta)
+        self.sigma: float = sigma
+        self.norm_bound, self.mixture = norm_bound, mixture
+        self._shift, self._root = mixture.dense_prior(features.dim)
+        self._cost = mixture.cost(features, sigma)
+
+    def alpha0(self, data: Data) -> float:
+        return self.mixture.alpha0(self.dim, self.sigma)
+
+    def quantile(self, t: int) -> float:
+        """Q_t, the χ²(d) quantile at 1 − 6δ/((t+1)²π²)."""
+        from scipy.special import chdtri  # kept out of the import of the package, which it would double
+
+        # From its upper tail: 1 − 6δ/((t+1)²π²) itself rounds to 1 for large t.
+        return float(chdtri(self.dim, 6.0 * self.delta / ((t + 1) * math.pi) ** 2))
+
+    def outer(self, data: Data, alpha: float) -> Ellipsoid:
+        # With θ = θ₀ + Lη the prior is η ~ N(0, I) and the posterior a ridge ellipsoid at α = σ².
+        radius2 = self.sigma**2 * self.quantile(data.count)
+        base = SpectralEllipsoid(self._cost.whitened(data), self.sigma**2, radius2)
+        return AffineImage(base, self._shift, self._root, self.alpha0(data))
+
+    def noise_refuted(self, data: Data) -> bool:
+        return noise_refuted(data, sigma=self.sigma, delta=self.delta, norm=self.norm_bound or 1.0)
+
+    def stated(self) -> str:
+        return f"sigma={self.sigma:g}"
+
+
+class BayesCredible(ConfidenceSequence):
+    """φᵀμ_t ± √(Q_t φᵀΣ_tφ) under the prior θ* ~ N(θ₀, Σ₀) and Gaussian noise.
+
+    Q_t is the χ²(d) quantile at 1 − 6δ/((t+1)²π²), so that the levels of all t sum to δ. The prior is given
+    as the linear `mixture` with the same θ₀ and Σ₀. The interval is right on average over the prior; for one
+    θ* that the prior makes unlikely it can be wrong at every time, which is why it has no "anytime"
+    guarantee. `norm_bound` is accepted so that sequences can be swapped, and plays no part.
+    """
+
+    keywords = ("sigma", "delta", "norm_bound", "mixture")
+    advice = "state a larger sigma, or use other features"
+
+    sigma: float = setting("moment.rule.sigma", "The stated noise level.")
+    norm_bound: float | None = setting("moment.rule.norm_bound", "Accepted, and of no effect.")
+    mixture: LinearMixture = setting("moment.rule.mixture", "The prior.")
+
+    def __init__(
+        self,
+        features: FeatureMap | int,
+        *,
+        sigma: float,
+        norm_bound: float | None = None,
+        delta: float = 0.01,
+        mixture: LinearMixture | None = None,
+    ) -> None:
+        prior = Standard() if mixture is None else mixture
+        if not isinstance(prior, LinearMixture):
+            raise InvalidInput(f"the prior must be Standard, Scaled or Linear, got {mixture!r}")
+        bound = None if norm_bound is None else positive(norm_bound, "norm_bound")
+        phi, level = as_feature_map(features), positive(sigma, "sigma")
+        super().__init__(phi, BayesRule(phi, level, bound, probability(delta, "delta"), prior))

@@ -1,0 +1,59 @@
+"""Running intersections: for fixed arms, the best bounds that have held at any time so far."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mixbandit._checks import Array, as_rows
+from mixbandit.errors import InvalidInput
+from mixbandit.sequences.base import ConfidenceSequence
+
+
+class RunningIntersection:
+    """Bounds at fixed `actions` that never widen: the least upper and the greatest lower bound since the start.
+
+    All bounds of a sequence hold at once, so that their intersection does, at no extra δ. It is taken once per
+    `update`. A contradiction, whether of bounds of different times or of the sequence with itself, refutes the
+    assumptions for good (`is_empty`); `lower` and `upper` then stay what they were before. It raises
+    AssumptionsRefuted after the data are in, or warns, as the sequence's `on_empty` says.
+    """
+
+    def __init__(self, sequence: ConfidenceSequence, actions: ArrayLike) -> None:
+        if sequence.guarantee != "anytime":
+            raise InvalidInput(
+                f"{type(sequence).__name__} does not hold at all times at once: its bounds cannot be intersected"
+            )
+        self.sequence = sequence
+        self.actions: Array = as_rows(actions, sequence.features.dim_in, "actions").copy()
+        self.lower: Array = np.full(len(self.actions), -np.inf)
+        self.upper: Array = np.full(len(self.actions), np.inf)
+        self.is_empty = False
+        self._intersect()
+
+    def update(self, actions: ArrayLike, rewards: ArrayLike, sigma: ArrayLike | None = None) -> Self:
+        """Update the sequence, then cut the bounds."""
+        self.sequence.update(actions, rewards, sigma)
+        self._intersect()
+        return self
+
+    def _intersect(self) -> None:
+        moment = self.sequence.moment
+        directions = moment.directions(self.actions)
+        now_lower, now_upper = moment.lower(directions), moment.upper(directions)
+        lower, upper = np.maximum(self.lower, now_lower.values), np.minimum(self.upper, now_upper.values)
+        crossed = bool((lower > upper + 1e-9 * np.maximum(np.abs(lower), np.abs(upper))).any())
+        found = None
+        if moment.is_empty:
+            found = "the confidence set is empty"
+        elif now_lower.contradicts or now_upper.contradicts:
+            found = "a bound on an expected reward lies outside reward_range"
+        elif crossed and not self.is_empty:
+            found = "bounds of different times contradict each other"
+        self.is_empty |= found is not None or crossed
+        if found is not None:
+            self.sequence.refute(found)
+        if not self.is_empty:
+            self.lower, self.upper = lower, upper

@@ -1,0 +1,202 @@
+"""The paper's confidence sequence (Corollary mm_conf_set) with its exact and closed-form bounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from mixbandit._checks import Array, as_range, multiplier, nonnegative, positive, probability
+from mixbandit.data import Data, Ridge
+from mixbandit.errors import InvalidInput
+from mixbandit.features import FeatureMap, as_feature_map
+from mixbandit.mixtures import Cost, Forecaster, Mixture, Prequential, Standard, as_cost, log_det, not_storable
+from mixbandit.sequences.base import ResidualBallSequence, setting
+from mixbandit.sequences.refutation import noise_refuted
+from mixbandit.sequences.response import Response
+from mixbandit.sequences.rules import BallRule, require_order_free
+from mixbandit.sets import Ellipsoid, ResidualBall, RidgeEllipsoid, SpectralEllipsoid, ridge_ball
+
+
+class MartingaleRule(BallRule):
+    """Θ = {θ : ‖Φθ − r‖² ≤ R², ‖θ‖ ≤ B}, R² the running cost of a mixture plus 2σ² ln(1/δ).
+
+    Expected rewards may deviate from linear ones by ε = `misspecification` at every action. With N(0, cΦΦᵀ) that is met
+    by the tighter of two forms: had the rewards been linear, θ̂ would have moved by at most ε√t in the norm of V, and
+    the closed form's radius at α₀, σ² ln det + 2σ² ln(1/δ) + α₀B², does not depend on rewards at all. Other mixtures
+    take ‖Φθ* − r‖ ≤ R + ε√t.
+    """
+
+    kind = "martingale"
+
+    def __init__(
+        self, features: FeatureMap, sigma: float, norm_bound: float, delta: float, mixture: Any, misspecification: float
+    ) -> None:
+        super().__init__(features.dim, delta, norm_bound)
+        self.sigma: float = sigma
+        self.mixture, self.misspecification = mixture, misspecification
+        self._unused_cost = as_cost(mixture, features, sigma)
+        # α₀ of a mixture N(0, cΦΦᵀ); for others neither its ridge form nor its quick closed form is there.
+        self.ridge_alpha = self._unused_cost.ridge_alpha
+        self._uses_ridge_form = misspecification > 0.0 and self.ridge_alpha is not None
+        self.regret_theorem_alpha = None if misspecification else self.ridge_alpha
+
+    def start(self) -> Data:
+        return Data(self.dim, memory=self._unused_cost)
+
+    def learn(self, data: Data, actions: Array, phi: Array, rewards: Array, weights: Array | None) -> Data:
+        return data.learn(phi, rewards, weights, data.memory.learn(actions, phi, rewards, weights))
+
+    def merge(self, one: Data, other: Data) -> Data:
+        require_order_free(one.memory.stepwise, self.mixture_of(one))
+        return one.merge(other, one.memory)
+
+    def mixture_of(self, data: Data) -> Mixture | Forecaster:
+        """The mixture; of a user's forecaster, the copy that is in use."""
+        return data.memory.forecaster if isinstance(data.memory, Prequential) else self.mixture
+
+    def alpha0(self, data: Data) -> float:
+        return self.ridge_alpha if self.ridge_alpha is not None else float(data.memory.alpha0(data))
+
+    def check_alpha(self, alpha: float) -> None:
+        multiplier(alpha, "alpha")
+        if self._uses_ridge_form and alpha < self.ridge_alpha:  # type: ignore[operator]
+            raise InvalidInput(
+                f"with misspecification the closed form needs alpha ≥ alpha0 = {self.ridge_alpha:g}, got {alpha:g}"
+            )
+
+    def radius2(self, data: Data, cost: Cost) -> float:
+        """R², the bound on ‖f* − r‖² for the expected rewards f* (label eq:confidence-set), linear or not."""
+        excess = cost.excess(data, self.norm_bound) + self._delta_term(cost.sigma)
+        return max(excess + data.spectrum.residual(self.norm_bound), 0.0)
+
+    def deviation(self, data: Data) -> float:
+        """A bound on ‖Φθ* − f*‖ over the rows seen, f* being the expected rewards."""
+        return self.misspecification * math.sqrt(data.weight2)
+
+    def ball_if(self, data: Data, sigma: float | None, norm_bound: float) -> ResidualBall | None:
+        cost = data.memory if sigma == self.sigma else data.memory.at_sigma(sigma)
+        if cost is None:
+            return None
+        margin = self._delta_term(cost.sigma)
+        if self._uses_ridge_form:
+            radius = self._ridge_radius(data, cost, norm_bound)
+            return ridge_ball(data.spectrum, cost.ridge_alpha, radius, norm_bound, margin)
+        excess = cost.excess(data, norm_bound) + margin
+        if self.misspecification:
+            # ‖Φθ* − r‖ ≤ ‖f* − r‖ + ‖Φθ* − f*‖ ≤ R + ε√t, for any forecaster: excess + 2Rη + η².
+            deviation = self.deviation(data)
+            excess += deviation * (2.0 * math.sqrt(self.radius2(data, cost)) + deviation)
+        start = cost.alpha0(data) if self.ridge_alpha is None else self.ridge_alpha
+        return ResidualBall(data.spectrum, excess, norm_bound, start=start, margin=margin)
+
+    def is_empty(self, data: Data) -> bool:
+        # Once the set itself is there, for exact bounds, it is the cheapest to ask.
+        ridge = self._own_ridge(data) if self not in data.derived else None
+        # With N(0, cΦΦᵀ) the ridge estimate at α₀ satisfies the residual constraint, whatever the rewards are.
+        if ridge is not None and float(ridge.theta @ ridge.theta) <= self.norm_bound**2:
+            return False
+        return super().is_empty(data)
+
+    def outer(self, data: Data, alpha: float) -> Ellipsoid:
+        ridge = self._own_ridge(data) if alpha == self.ridge_alpha else None
+        if ridge is not None and not self.is_empty(data):
+            # Both quadratic terms of ρ(α₀) cancel (the paper's label eqn:special_radius).
+            radius2 = self.sigma**2 * ridge.log_det + self._delta_term(self.sigma) + alpha * self.norm_bound**2
+            return RidgeEllipsoid(ridge, radius2, lambda: SpectralEllipsoid(data.spectrum, alpha, radius2))
+        if not self._uses_ridge_form:
+            return super().outer(data, alpha)
+        assert self.ridge_alpha is not None
+        if alpha > self.ridge_alpha:  # the ridge is part of the set already
+            return super().outer(data, alpha - self.ridge_alpha)
+        radius = self._ridge_radius(data, data.memory, self.norm_bound)
+        return SpectralEllipsoid(data.spectrum, self.ridge_alpha, radius**2)
+
+    def noise_refuted(self, data: Data) -> bool:
+        options = {"sigma": self.sigma, "delta": self.delta, "norm": self.norm_bound}
+        return noise_refuted(data, **options, deviation=self.deviation(data))
+
+    def log_evalue(self, data: Data, theta: Array) -> float:
+        if self.misspecification:
+            raise InvalidInput("an e-value against one θ needs misspecification=0: it tests a linear function")
+        ball = self.ball(data)
+        return (ball.distance2(theta) - ball.excess) / (2.0 * self.sigma**2) - math.log(self.delta)
+
+    def memory(self, data: Data) -> dict[str, Any]:
+        if not isinstance(self.mixture, Mixture):
+            raise not_storable(self.mixture)
+        return {"cost": data.memory.state_dict()}
+
+    def recall(self, state: Mapping[str, Any]) -> Cost:
+        return self._unused_cost.recall(state["cost"])
+
+    def stated(self) -> str:
+        return f"sigma={self.sigma:g}, norm_bound={self.norm_bound:g}"
+
+    def _own_ridge(self, data: Data) -> Ridge | None:
+        """Ridge regression at the mixture's own α₀, where the set and its closed form can be read off it."""
+        if self.ridge_alpha is None or self.misspecification:
+            return None
+        ridge = data.ridge(self.ridge_alpha)
+        return ridge if ridge.is_accurate else None
+
+    def _ridge_radius(self, data: Data, cost: Cost, norm_bound: float) -> float:
+        alpha = cost.ridge_alpha
+        assert alpha is not None
+        information = cost.sigma**2 * log_det(data.spectrum.singular, math.sqrt(alpha))
+        return math.sqrt(information + self._delta_term(cost.sigma) + alpha * norm_bound**2) + self.deviation(data)
+
+    def _delta_term(self, sigma: float) -> float:
+        return -2.0 * sigma**2 * math.log(self.delta)
+
+
+class MartingaleMixture(ResidualBallSequence):
+    """Θ_t = {θ : ‖Φθ − r‖ ≤ R_t, ‖θ‖ ≤ B} holds θ* at all times t at once with probability ≥ 1−δ.
+
+    Assumed: expected rewards φ(a)ᵀθ* with ‖θ*‖ ≤ `norm_bound`, and noise that is conditionally
+    `sigma`-sub-Gaussian. Nothing is assumed about how the actions were chosen.
+
+    `upper` and `lower` are exact (the paper's CMM); with `alpha` they are its closed form (AMM), valid at
+    every α > 0. `mixture` decides how tight the set is, never whether it is valid.
+
+    `reward_range` states that *expected* rewards lie in [low, high]; bounds are cut there, and single rewards may lie
+    outside. `misspecification` allows the expected reward to deviate from a linear function by up to that much at every
+    action.
+
+    An empty set has probability ≤ δ under the assumptions, so it refutes them. `on_empty` says what bounds
+    then do: "raise" AssumptionsRefuted, or "inflate" the radius until the set has an inside again, with a
+    warning and `Support.inflated` set, because no guarantee remains.
+    """
+
+    keywords = ("sigma", "delta", "norm_bound", "reward_range", "on_empty", "misspecification", "mixture")
+
+    sigma: float = setting("moment.rule.sigma", "The stated noise level.")
+    misspecification: float = setting("moment.response.deviation", "How far expected rewards may be from linear ones.")
+
+    def __init__(
+        self,
+        features: FeatureMap | int,
+        *,
+        sigma: float,
+        norm_bound: float,
+        delta: float = 0.01,
+        mixture: Mixture | Forecaster | None = None,
+        reward_range: tuple[float, float] | None = None,
+        misspecification: float = 0.0,
+        on_empty: str = "raise",
+    ) -> None:
+        phi, deviation = as_feature_map(features), nonnegative(misspecification, "misspecification")
+        known = positive(sigma, "sigma"), positive(norm_bound, "norm_bound"), probability(delta, "delta")
+        self._rule = MartingaleRule(phi, *known, Standard() if mixture is None else mixture, deviation)
+        ends = None if reward_range is None else as_range(reward_range, "reward_range")
+        super().__init__(phi, self._rule, Response(deviation, ends), on_empty)
+
+    @property
+    def mixture(self) -> Mixture | Forecaster:
+        """The mixture; of a user's forecaster, the copy that is in use."""
+        return self._rule.mixture_of(self.moment.data)
+
+    @property
+    def radius(self) -> float:
+        """R, the bound on ‖f* − r‖ for the expected rewards f* (label eq:confidence-set), linear or not."""
+        return math.sqrt(self._rule.radius2(self.moment.data, self.moment.data.memory))

@@ -1,0 +1,263 @@
+"""Refutation: what the data say about the assumptions, and an answer to "how do I choose σ and the norm bound?".
+
+**Emptiness.** Under true assumptions the set is empty with probability at most δ, at all times together. So whatever σ
+or norm bound would make it empty is refuted at level δ, by the same event on which the bounds rest: it costs nothing.
+
+- A larger norm bound only enlarges the set, so that there is a least one that the data allow.
+- Noise that is σ-sub-Gaussian is so at every larger σ. Refuted are the levels below which *every* set is
+  empty: then the true level is among them with probability at most δ.
+
+**Noise.** A fixed linear mixture never makes the residual ball smaller than the least-squares residual, so that rewards
+which scatter more than σ allows do not empty it by themselves. A mixture that expects more scatter does: for the
+mixtures N(0, cΦΦᵀ + κσ²I), which are as valid as any,
+
+    2 ln E_κ(θ) = (‖Φθ − r‖² − q_κ)/σ² − t ln(1+κ) − Σ_i ln(1 + s_i/a),   a = σ²(1+κ)/c,
+    q_κ = min_θ (‖Φθ − r‖² + a‖θ‖²)/(1+κ),
+
+and the mean of E_κ over a list of κ is an e-value against θ* = θ. Refuted is every θ at once when its least value, at
+least squares, exceeds 1/δ. This test has a δ of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from mixbandit.data import Data, Spectrum
+from mixbandit.sequences.response import Response
+from mixbandit.sets import ResidualBall
+
+# 1 + κ: how many times the stated variance the noise is suspected to have.
+_INFLATIONS = 2.0 ** np.arange(0.5, 21.0, 0.5)
+# Norm bounds and noise levels are looked for between the stated one divided and multiplied by this.
+_REACH = 1e6
+# A norm bound beyond this would be refused.
+_NEVER = 1e20
+# Residuals below or above this multiple of σ are worth a hint.
+_FAR_BELOW, _FAR_ABOVE = 0.5, 1.5
+# Singular values of the features further apart than this look collinear.
+_COLLINEAR = 1e6
+
+
+def noise_refuted(data: Data, *, sigma: float, delta: float, norm: float, deviation: float = 0.0) -> bool:
+    """Whether rewards scatter around every linear function more than σ allows, at level δ.
+
+    `norm` is the size that a parameter is expected to have. Expected rewards may be up to `deviation` away from linear
+    ones, as a vector.
+    """
+    if not may_be_refuted(data.residual, data.count, sigma, delta):
+        return False
+    spectrum = data.spectrum
+    evidence = noise_log_evalue(spectrum, spectrum.residual(norm), data.count, sigma, norm**2 / data.dim, deviation)
+    return evidence >= -math.log(delta)
+
+
+def may_be_refuted(residual: float, t: int, sigma: float, delta: float) -> bool:
+    """A cheap necessary condition, from the least-squares residual alone: no κ can do better than this."""
+    ratio = residual / (t * sigma**2) if t else 0.0
+    return ratio > 1.0 and 0.5 * t * (ratio - 1.0 - math.log(ratio)) > -math.log(delta)
+
+
+def noise_log_evalue(
+    spectrum: Spectrum, residual: float, t: int, sigma: float, scale: float, deviation: float
+) -> float:
+    """Ln of the least mean of E_κ(θ) over θ, for c = `scale`.
+
+    `residual` is the least ‖Φθ − r‖²; expected rewards may be up to `deviation` away from linear ones, as a vector.
+    """
+    nearest = max(math.sqrt(residual) - deviation, 0.0) ** 2
+    s = spectrum.singular**2
+    a = sigma**2 * _INFLATIONS / scale
+    shrunk = np.array([float(np.sum(each / (s + each) * spectrum.z**2)) for each in a])
+    volume = t * np.log(_INFLATIONS) + np.array([float(np.sum(np.log1p(s / each))) for each in a])
+    twice = (nearest - (residual + shrunk) / _INFLATIONS) / sigma**2 - volume
+    return float(np.logaddexp.reduce(0.5 * twice) - math.log(len(_INFLATIONS)))
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The findings; `str` gives them as sentences."""
+
+    t: int
+    delta: float
+    refuted: bool  # the set is empty: the stated assumptions together are refuted at level δ
+    stated_norm_bound: float
+    least_norm_bound: float  # smaller ones are refuted at level δ; 0 if none is, inf if all are
+    stated_sigma: float | None  # None where the noise level is not stated but learnt
+    refuted_sigma: float | None  # it and smaller ones are refuted at level δ; None where it cannot be told
+    residual_spread: float | None  # root mean square of least-squares residuals; None without any to spare
+    unseen_directions: int  # dimensions of the features in which nothing was measured
+    condition: float  # ratio of the largest to the least singular value of the features seen
+    reward_range: tuple[float, float] | None = None
+    misspecification: float = 0.0
+    noise_refuted: bool = False  # residuals of every linear function are larger than σ allows, at level δ
+    levels_given: bool = False  # rewards came with noise levels of their own, which scale with σ
+
+    @property
+    def norm_bound_refuted(self) -> bool:
+        return self.least_norm_bound > self.stated_norm_bound
+
+    @property
+    def sigma_refuted(self) -> bool:
+        known = self.refuted_sigma is not None and self.stated_sigma is not None
+        return known and self.refuted_sigma >= self.stated_sigma  # type: ignore[operator]
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What a practitioner should know, most important first; what is only likely is marked as a hint."""
+        level = f"at level {self.delta:g}"
+        found = []
+        if self.noise_refuted:
+            found.append(
+                f"REFUTED {level}: residuals of every linear function are larger than {self._sigma()} "
+                f"allows. It is too small, or the expected reward is not linear in the features{self._up_to}."
+            )
+        if self.refuted:
+            found.append(
+                f"REFUTED {level}: no linear function satisfies {self._sigma(' and ')}"
+                f"norm_bound={self.stated_norm_bound:g} on these {self.t} rewards. "
+                f"{'It' if self.stated_sigma is None else 'One of them'} is too small, or the "
+                f"expected reward is not linear in the features{self._up_to}."
+            )
+        elif not self.noise_refuted:
+            found.append(f"The {self.t} rewards do not contradict the assumptions {level}.")
+        if math.isinf(self.least_norm_bound):
+            found.append("No norm bound, however large, would help.")
+        elif self.least_norm_bound > 0.0:
+            found.append(
+                f"{'' if self.stated_sigma is None else f'With {self._sigma()}: '}"
+                f"these data need norm_bound ≥ {self.least_norm_bound:.4g} "
+                f"(stated: {self.stated_norm_bound:.4g}); smaller ones are refuted {level}."
+            )
+        if self.reward_range is not None:
+            found.append(f"reward_range={self.reward_range} is tested where bounds are asked for, not here.")
+        if self.refuted_sigma:
+            found.append(
+                f"With norm_bound={self.stated_norm_bound:g} noise levels up to {self.refuted_sigma:.4g} are refuted "
+                f"{level} (stated: {self.stated_sigma:.4g}"
+                f"{'; levels given with rewards scale along' if self.levels_given else ''})."
+            )
+        found += self._hints()
+        return tuple(found)
+
+    def _sigma(self, joined: str = "") -> str:
+        """The stated noise level, where there is one."""
+        return "" if self.stated_sigma is None else f"sigma={self.stated_sigma:g}{joined}"
+
+    @property
+    def _up_to(self) -> str:
+        return f" up to misspecification={self.misspecification:g}" if self.misspecification else ""
+
+    def _hints(self) -> list[str]:
+        hints, spread, sigma = [], self.residual_spread, self.stated_sigma
+        if spread is not None and sigma is not None:
+            if spread < _FAR_BELOW * sigma:
+                hints.append(
+                    f"Hint, not proven: residuals spread by {spread:.4g} where sigma={sigma:.4g} "
+                    "is stated. If a smaller sigma is known to hold, the bounds become narrower."
+                )
+            if spread > _FAR_ABOVE * math.hypot(sigma, self.misspecification):
+                hints.append(
+                    f"Hint, not proven: residuals spread by {spread:.4g}, more than the stated "
+                    f"sigma={sigma:.4g}. It may be too small, or the function not linear in the features."
+                )
+        if self.unseen_directions:
+            hints.append(f"Nothing was measured in {self.unseen_directions} direction(s) of the features.")
+        elif self.condition > _COLLINEAR:
+            hints.append(
+                f"The features look collinear: one direction is measured {self.condition:.1g} times as "
+                "strongly as another."
+            )
+        return hints
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences)
+
+
+BallIf = Callable[[float, float], ResidualBall | None]
+"""The set had σ and the norm bound been stated so; None where that cannot be told."""
+
+
+class Auditable(Protocol):
+    """A rule whose sets are residual balls cut by the norm ball."""
+
+    delta: float
+    sigma: float | None
+    norm_bound: float
+
+    def ball(self, data: Data) -> ResidualBall: ...
+
+    def ball_if(self, data: Data, sigma: float | None, norm_bound: float) -> ResidualBall | None: ...
+
+    def residual_spread(self, data: Data) -> float | None: ...
+
+    def noise_refuted(self, data: Data) -> bool: ...
+
+
+def audit(rule: Auditable, data: Data, response: Response) -> Audit:
+    """What the data say about the assumptions of a rule."""
+    sigma, norm_bound, spectrum = rule.sigma, rule.norm_bound, data.spectrum
+
+    def ball_if(level: float, bound: float) -> ResidualBall | None:
+        return rule.ball_if(data, None if sigma is None else level, bound)
+
+    return Audit(
+        t=data.count,
+        delta=rule.delta,
+        refuted=rule.ball(data).is_empty,
+        stated_norm_bound=norm_bound,
+        least_norm_bound=_least_norm_bound(ball_if, sigma or 0.0, norm_bound),
+        stated_sigma=sigma,
+        refuted_sigma=None if sigma is None else _refuted_sigma(ball_if, sigma, norm_bound),
+        residual_spread=rule.residual_spread(data),
+        unseen_directions=data.dim - spectrum.rank,
+        condition=float(spectrum.singular[0] / spectrum.singular[-1]) if spectrum.rank else 1.0,
+        reward_range=response.range,
+        misspecification=response.deviation,
+        noise_refuted=rule.noise_refuted(data),
+        levels_given=data.weight2 != data.count,
+    )
+
+
+def _least_norm_bound(ball_if: BallIf, sigma: float, norm_bound: float) -> float:
+    def empty(bound: float) -> bool:
+        ball = ball_if(sigma, bound)
+        return ball is not None and ball.is_empty
+
+    low, high = norm_bound / _REACH, norm_bound * _REACH
+    if not empty(low):
+        return 0.0
+    while empty(high):
+        if high > _NEVER:
+            return math.inf
+        low, high = high, high * _REACH
+    return _boundary(empty, low, high)
+
+
+def _refuted_sigma(ball_if: BallIf, sigma: float, norm_bound: float) -> float | None:
+    def empty(level: float) -> bool:
+        ball = ball_if(level, norm_bound)
+        return ball is not None and ball.is_empty
+
+    low = sigma / _REACH
+    if ball_if(low, norm_bound) is None:
+        return None
+    if not empty(low):
+        return 0.0
+    # Upwards in small steps: the levels must be refuted without a gap.
+    step = 10.0**0.125
+    while low < sigma * _REACH and empty(low * step):
+        low *= step
+    return _boundary(empty, low, low * step)
+
+
+def _boundary(empty: Callable[[float], bool], low: float, high: float) -> float:
+    """The largest value found at which the set is still empty, between one that is and one that is not."""
+    while high > low * (1.0 + 1e-9):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if empty(middle) else (low, middle)
+    return low

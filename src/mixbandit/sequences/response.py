@@ -1,0 +1,56 @@
+"""From φᵀθ, which sets bound, to expected rewards, which users ask about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixbandit._checks import Array
+
+_ROUNDING = 1e-9
+
+
+class Bounds(NamedTuple):
+    """Bounds on expected rewards, on one side."""
+
+    values: Array  # (n,)
+    capped: NDArray[np.bool_] | None = None  # (n,) where a known range cut them; None: nowhere
+    contradicts: bool = False  # whether one lies outside the range, which refutes the assumptions
+
+
+@dataclass(frozen=True)
+class Response:
+    """Expected rewards are φᵀθ up to `deviation`, and lie in `range` where that is known."""
+
+    deviation: float = 0.0
+    range: tuple[float, float] | None = None
+
+    @property
+    def highest(self) -> float | None:
+        """What no expected reward exceeds, where that is known."""
+        return None if self.range is None else self.range[1]
+
+    def upper(self, maximum: Array) -> Bounds:
+        """Upper bounds, from the maxima of φᵀθ."""
+        bounds = maximum + self.deviation if self.deviation else maximum
+        if self.range is None:
+            return Bounds(bounds)
+        low, high = self.range
+        cut = np.clip(bounds, low, high)
+        return Bounds(cut, cut != bounds, bool((bounds < low - _ROUNDING * (high - low)).any()))
+
+    def lower(self, maximum: Array) -> Bounds:
+        """Lower bounds, from the maxima of −φᵀθ."""
+        bounds = -maximum - self.deviation if self.deviation else -maximum
+        if self.range is None:
+            return Bounds(bounds)
+        low, high = self.range
+        cut = np.clip(bounds, low, high)
+        return Bounds(cut, cut != bounds, bool((bounds > high + _ROUNDING * (high - low)).any()))
+
+    def difference(self, maximum: float) -> float:
+        """A bound on the difference of two expected rewards, from the maximum of that of φᵀθ."""
+        return maximum + 2.0 * self.deviation

@@ -1,0 +1,166 @@
+"""Rules: frozen settings from which confidence sets are made. A new method brings a rule, and nothing else changes.
+
+A rule starts from no data, learns by making new data, and says what set the data leave.
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from mixbandit._checks import Array, multiplier
+from mixbandit.data import Data
+from mixbandit.errors import InvalidInput, NotMergeable
+from mixbandit.sequences import refutation
+from mixbandit.sequences.refutation import Audit
+from mixbandit.sequences.response import Response
+from mixbandit.sets import ConfidenceSet, Ellipsoid, ResidualBall
+
+
+class Rule(abc.ABC):
+    """What the data leave possible, at level `delta`."""
+
+    kind: ClassVar[str]  # how tables of methods refer to it
+    guarantee: ClassVar[str] = "anytime"
+    sigma: float | None = None  # the stated noise level, where one is stated
+    regret_theorem_alpha: float | None = None  # α of thm:regret_bound (`regret.worst_case`), where that applies
+
+    def __init__(self, dim: int, delta: float) -> None:
+        self.dim, self.delta = dim, delta
+
+    @property
+    def reach(self) -> float | None:
+        """The stated bound on ‖θ*‖; None where guarantees rest on none."""
+        return None
+
+    def start(self) -> Data:
+        """Before any data."""
+        return Data(self.dim)
+
+    def learn(self, data: Data, actions: Array, phi: Array, rewards: Array, weights: Array | None) -> Data:
+        """New data, with rows that were checked; `weights` are σ/σ_k."""
+        return data.learn(phi, rewards, weights)
+
+    def weights(self, levels: Array) -> Array:
+        """The weights of rewards whose noise levels σ_k are known."""
+        if self.sigma is None:
+            raise InvalidInput("noise levels of single rewards need a stated sigma, which this sequence has not")
+        return self.sigma / levels
+
+    def set(self, data: Data) -> ConfidenceSet:
+        """The exact set, empty or not; made once per data."""
+        known = data.derived.get(self)
+        if known is None:
+            known = data.derived[self] = self._set(data)
+        return known  # type: ignore[no-any-return]
+
+    @abc.abstractmethod
+    def _set(self, data: Data) -> ConfidenceSet: ...
+
+    @abc.abstractmethod
+    def outer(self, data: Data, alpha: float) -> Ellipsoid:
+        """The closed form at multiplier α: an ellipsoid around the set, or around the opened one if it is empty."""
+
+    @abc.abstractmethod
+    def alpha0(self, data: Data) -> float:
+        """The multiplier that suits the closed form best."""
+
+    def check_alpha(self, alpha: float) -> None:
+        """Refuse a multiplier at which there is no closed form."""
+        multiplier(alpha, "alpha")
+
+    def is_empty(self, data: Data) -> bool:
+        return self.set(data).is_empty
+
+    def noise_refuted(self, data: Data) -> bool:
+        """Whether rewards scatter around every linear function more than was stated, by a test at level δ."""
+        return False
+
+    def merge(self, one: Data, other: Data) -> Data:
+        return one.merge(other)
+
+    def memory(self, data: Data) -> dict[str, Any]:
+        """What is remembered beside the factor, for `state_dict`."""
+        return {}
+
+    def recall(self, state: Mapping[str, Any]) -> Any:
+        """The memory that a state describes."""
+        return None
+
+    def audit(self, data: Data, response: Response) -> Audit:
+        """What the data say about the assumptions, where the rule can tell."""
+        raise InvalidInput(f"{self.kind} sequences have no audit; a MartingaleMixture has")
+
+    @abc.abstractmethod
+    def stated(self) -> str:
+        """The assumptions, for messages."""
+
+
+class FixedMultiplier(Rule):
+    """A rule whose set is one ellipsoid, with its multiplier chosen in advance."""
+
+    def _set(self, data: Data) -> Ellipsoid:
+        return self.outer(data, self.alpha0(data))
+
+    def is_empty(self, data: Data) -> bool:
+        return False
+
+    def check_alpha(self, alpha: float) -> None:
+        fixed = self.alpha0(self.start())
+        if multiplier(alpha, "alpha") != fixed:
+            raise InvalidInput(f"the multiplier of this sequence is fixed in advance at {fixed:g}, got alpha={alpha}")
+
+
+class BallRule(Rule):
+    """A rule whose set is a residual ball cut by the norm ball; a child says which, in `ball_if`."""
+
+    def __init__(self, dim: int, delta: float, norm_bound: float) -> None:
+        super().__init__(dim, delta)
+        self.norm_bound = norm_bound
+
+    @property
+    def reach(self) -> float:
+        return self.norm_bound
+
+    @abc.abstractmethod
+    def ball_if(self, data: Data, sigma: float | None, norm_bound: float) -> ResidualBall | None:
+        """The set had σ and the norm bound been stated so; None where that cannot be told."""
+
+    def _set(self, data: Data) -> ResidualBall:
+        ball = self.ball_if(data, self.sigma, self.norm_bound)
+        assert ball is not None
+        return ball
+
+    def ball(self, data: Data) -> ResidualBall:
+        """The set, by its own type."""
+        return self.set(data)  # type: ignore[return-value]
+
+    def outer(self, data: Data, alpha: float) -> Ellipsoid:
+        return self.ball(data).opened().closed_form(alpha)
+
+    def audit(self, data: Data, response: Response) -> Audit:
+        return refutation.audit(self, data, response)
+
+    def analytic_radius(self, data: Data, alpha: float) -> float:
+        """√ρ(α), the radius of the closed form."""
+        return self.outer(data, alpha).radius
+
+    def residual_spread(self, data: Data) -> float | None:
+        """Root mean square of the least-squares residuals, in units in which it should be about σ."""
+        spare = data.count - data.spectrum.rank
+        return math.sqrt(data.spectrum.residual(self.norm_bound) / spare) if spare > 0 else None
+
+    def log_evalue(self, data: Data, theta: Array) -> float:
+        """Logarithm of an e-value against θ* = θ."""
+        raise InvalidInput("this sequence has no e-values against a single parameter")
+
+
+def require_order_free(learns_in_order: bool, what: object) -> None:
+    """Refuse to merge data whose order matters."""
+    if learns_in_order:
+        raise NotMergeable(
+            f"{what!r} learns from rewards in their order, which a merge does not know; "
+            "fixed linear mixtures and grids of them can be merged"
+        )

@@ -1,0 +1,159 @@
+"""The solver of `dual`, compiled by numba, a row at a time; notation and formulas are explained there.
+
+Compiled code is kept on disk until this file changes. What `dual` may change, its tolerances, comes as arguments.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+
+from mixbandit.sets.dual import BALL, ELLIPSOID, INTERIOR
+
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+def _jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    """Compile, and keep the result on disk where there is a place to keep it."""
+    try:
+        return numba.njit(cache=True, **options)(function)  # type: ignore[no-any-return]
+    except RuntimeError:  # no writable cache directory
+        return numba.njit(**options)(function)  # type: ignore[no-any-return]
+
+
+def _sums(s, centre, z, p, null, alpha):
+    """Every sum over the spectrum that H and H' need."""
+    shrunk = w = uu = uuu = uku = uuku = tu = ttu = tt = ttt = 0.0
+    for i in range(len(s)):
+        v = 1.0 / (s[i] + alpha)
+        c, u = centre[i] * v, p[i] * v
+        shrunk += z[i] * z[i] * v
+        w += p[i] * u
+        uu += u * u
+        uuu += u * u * v
+        uku += s[i] * u * u
+        uuku += s[i] * u * u * v
+        tu += c * u
+        ttu += c * u * v
+        tt += c * c
+        ttt += c * c * v
+    n = null / alpha
+    return alpha * shrunk, w + null * n, uu + n * n, uuu + n * n / alpha, uku, uuku, tu, ttu, tt, ttt
+
+
+def _slope(s, centre, z, excess, p, null, alpha, round_up):
+    """H and H', as `_InteriorRoot._slope`."""
+    shrunk, w, uu, uuu, uku, uuku, tu, ttu, tt, ttt = _sums(s, centre, z, p, null, alpha)
+    e = excess - shrunk + round_up * (excess + shrunk)
+    rho = max(e + (1.0 + round_up) * alpha, _TINY)
+    kappa = math.sqrt(rho / w)
+    kappa_slope = 0.5 * kappa * ((1.0 - tt) / rho + uu / w)
+    inner = (uku - e * uu) / w
+    h = inner - tt - 2.0 * kappa * tu
+    h_slope = (tt * uu - 2.0 * uuku + 2.0 * e * uuu + inner * uu) / w
+    return h, h_slope + 2.0 * ttt - 2.0 * kappa_slope * tu + 4.0 * kappa * ttu
+
+
+def _root(s, centre, z, excess, p, null, alpha, lower, upper, tolerance, round_up, max_steps):
+    """The multiplier, as `_InteriorRoot.solve`; in α and factors of it, which spares logarithms."""
+    alpha = min(max(alpha, lower), upper)
+    for _ in range(max_steps):
+        h, h_slope = _slope(s, centre, z, excess, p, null, alpha, round_up)
+        if h < 0.0:
+            lower = alpha
+        else:
+            upper = alpha
+        slope = 2.0 * h + alpha * h_slope if alpha > 1.0 else alpha * h_slope / (1.0 - h)
+        new = math.sqrt(lower) * math.sqrt(upper)
+        if slope != 0.0 and math.isfinite(slope):
+            proposal = alpha * (1.0 - h / slope)
+            if lower <= proposal <= upper:
+                new = proposal
+        moved, alpha = abs(new - alpha), new
+        if moved <= tolerance * alpha:
+            break
+    return alpha
+
+
+def _ball_gap(root_s, z, p):
+    gap = length = 0.0
+    for i in range(len(p)):
+        gap += (root_s[i] * p[i] - z[i]) ** 2
+        length += p[i] * p[i]
+    return gap, length
+
+
+def _end_sums(inverse_s, least_squares, p):
+    """Width and value of a direction in the limit α → 0."""
+    w = at = 0.0
+    for i in range(len(p)):
+        w += p[i] * p[i] * inverse_s[i]
+        at += p[i] * least_squares[i]
+    return w, at
+
+
+def _end_norm2(inverse_s, least_squares, p, kappa):
+    """Squared norm of the maximiser in the limit α → 0."""
+    norm2 = 0.0
+    for i in range(len(p)):
+        norm2 += (least_squares[i] + kappa * p[i] * inverse_s[i]) ** 2
+    return norm2
+
+
+def _bound_sums(s, centre, z, p, alpha):
+    """What g(α) is made of."""
+    shrunk = w = at = 0.0
+    for i in range(len(s)):
+        v = 1.0 / (s[i] + alpha)
+        shrunk += z[i] * z[i] * v
+        w += p[i] * p[i] * v
+        at += p[i] * centre[i] * v
+    return alpha * shrunk, w, at
+
+
+def _solve_rows(
+    s, root_s, z, excess, p, null, start, lower, upper, tolerance, round_up, max_steps,
+    value, alpha, case, inside, along_null,
+):  # fmt: skip
+    """Fill value, alpha, case, along_null and, unless it is empty, inside: as `_solve_vectorised`."""
+    centre, inverse_s, least_squares = root_s * z, 1.0 / s, z / root_s
+    for n in range(len(p)):
+        row = p[n]
+        gap, length = _ball_gap(root_s, z, row)
+        if gap <= excess or (length == 0.0 and null[n] == 0.0):
+            value[n], alpha[n], case[n], along_null[n] = 1.0, math.inf, BALL, 1.0
+            if len(inside):
+                inside[n] = row
+            continue
+        if null[n] == 0.0:
+            w, at = _end_sums(inverse_s, least_squares, row)
+            kappa = math.sqrt(excess / w)
+            if _end_norm2(inverse_s, least_squares, row, kappa) <= 1.0:
+                value[n], alpha[n], case[n], along_null[n] = at + math.sqrt(excess * w), 0.0, ELLIPSOID, 0.0
+                if len(inside):
+                    inside[n] = least_squares + kappa * (row * inverse_s)
+                continue
+        a = _root(s, centre, z, excess, row, null[n], start, lower, upper, tolerance, round_up, max_steps)
+        start = a  # the multipliers of one set are alike: the next row starts at this one's
+        shrunk, w, at = _bound_sums(s, centre, z, row, a)
+        w += null[n] * null[n] / a
+        rho = max(excess - shrunk + a + round_up * (excess + shrunk + a), _TINY)
+        kappa = math.sqrt(rho / w)
+        value[n], alpha[n], case[n], along_null[n] = at + math.sqrt(rho * w), a, INTERIOR, kappa / a
+        if len(inside):
+            inside[n] = (centre + kappa * row) / (s + a)
+
+
+# Sums may be reordered, which lets them use vector instructions; the formulas built on them may not.
+_sums = _jit(_sums, fastmath={"reassoc", "contract"})
+_ball_gap = _jit(_ball_gap, fastmath={"reassoc", "contract"})
+_end_sums = _jit(_end_sums, fastmath={"reassoc", "contract"})
+_end_norm2 = _jit(_end_norm2, fastmath={"reassoc", "contract"})
+_bound_sums = _jit(_bound_sums, fastmath={"reassoc", "contract"})
+_slope = _jit(_slope)
+_root = _jit(_root)
+solve_rows = _jit(_solve_rows)

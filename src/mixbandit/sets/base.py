@@ -1,0 +1,62 @@
+"""The protocol of a confidence set: an immutable value that acts through its support function.
+
+h(φ) = max_{θ∈Θ} φᵀθ is the upper confidence bound of a direction φ, and −h(−φ) its lower one. A set is made once
+per moment, and whether it is empty is decided then. With feature maps directions are the feature vectors, an array
+(n, d), and points of the set are vectors (d,); nothing outside the sets and the model relies on that.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixbandit._checks import Array
+
+IntArray = NDArray[np.int64]
+
+CASES = ("origin", "ball", "ellipsoid", "interior", "closed form")
+ORIGIN, BALL, ELLIPSOID, INTERIOR, CLOSED_FORM = range(len(CASES))
+
+
+class Maximum(NamedTuple):
+    """Maxima over a set, with what attains them, a row per direction."""
+
+    value: Array  # (n,)
+    points: Array  # (n, d), maximisers: the gradients of the support function
+    alpha: Array  # (n,), multipliers of the norm bound: inf where it alone binds, 0 where it does not
+    case: IntArray  # (n,), indices into CASES
+
+
+class ConfidenceSet(Protocol):
+    """What bounds, scores and certificates are made from."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no parameter is left, which refutes the assumptions."""
+        ...
+
+    def maximum(self, directions: Any) -> Array:
+        """The support function h of the set, (n,), which must not be empty."""
+        ...
+
+    def support(self, directions: Any) -> Maximum:
+        """The support function with what attains it."""
+        ...
+
+    def ceiling(self, near: Any = None) -> ConfidenceSet | None:
+        """A larger set whose support function costs less, tight where `near` (one direction) is; None if none is."""
+        ...
+
+    def scaled(self, factor: float) -> Any:
+        """A score: centre + factor·half-width of the interval in every direction."""
+        ...
+
+    def opened(self) -> ConfidenceSet:
+        """The set itself, or the least larger one that has an inside."""
+        ...
+
+    def contains(self, theta: Array, rtol: float) -> bool:
+        """Whether the set holds θ; `rtol` forgives rounding on its border."""
+        ...

@@ -1,0 +1,211 @@
+"""Ellipsoids {θ : ‖θ − θ̂_α‖_V ≤ radius}, V = ΦᵀΦ + αI, θ̂_α = V⁻¹Φᵀr: the closed-form bounds, OFUL, the posterior.
+
+| symbol | meaning | shape |
+|---|---|---|
+| w = φᵀV⁻¹φ | squared width of a direction, so that h(φ) = φᵀθ̂ + radius·√w | (n,) |
+"""
+
+from __future__ import annotations
+
+import abc
+import copy
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from mixbandit._checks import Array
+from mixbandit.data import Ridge, Spectrum
+from mixbandit.sets.base import CLOSED_FORM, Maximum
+from mixbandit.sets.directions import SAFE_SIZE, split
+
+
+class Ellipsoid(abc.ABC):
+    """An ellipsoid, which has a centre, can be sampled around it, and says what a direction would teach."""
+
+    is_empty = False
+    centre: Array  # θ̂, (d,)
+    radius: float
+
+    @abc.abstractmethod
+    def maximum(self, directions: Array) -> Array: ...
+
+    @abc.abstractmethod
+    def support(self, directions: Array) -> Maximum: ...
+
+    @abc.abstractmethod
+    def contains(self, theta: Array, rtol: float) -> bool: ...
+
+    @abc.abstractmethod
+    def widths(self, directions: Array) -> Array:
+        """√w, (n,): the half-widths of an ellipsoid of radius 1."""
+
+    @abc.abstractmethod
+    def sample(self, rng: np.random.Generator, spread: float) -> Array:
+        """θ ~ N(θ̂, spread²V⁻¹), (d,)."""
+
+    def information(self, directions: Array) -> Array:
+        """ln(1 + w), (n,): what there is to learn from a direction."""
+        return np.asarray(np.log1p(self.widths(directions) ** 2))
+
+    def ceiling(self, near: Array | None = None) -> None:
+        """Nothing is cheaper."""
+
+    def scaled(self, factor: float) -> Ellipsoid:
+        """The ellipsoid with so many times the radius, whose bounds are centre + factor·half-width of this one's."""
+        if factor == 1.0:
+            return self
+        new = copy.copy(self)
+        new._scale_radius(factor)
+        return new
+
+    def _scale_radius(self, factor: float) -> None:
+        self.radius *= factor
+
+    def opened(self) -> Ellipsoid:
+        return self
+
+
+class SpectralEllipsoid(Ellipsoid):
+    """From the singular value decomposition of the data: right at any scale of data, multiplier and direction."""
+
+    def __init__(
+        self, spectrum: Spectrum, alpha: float, radius2: float, *, reported_alpha: float | None = None
+    ) -> None:
+        self._spectrum, self._alpha, self.radius = spectrum, alpha, math.sqrt(radius2)
+        self._reported_alpha = alpha if reported_alpha is None else reported_alpha
+        # Everything is formed from √s/√(s+α) and 1/√(s+α), both of which are safe for any s and α.
+        self._root_alpha = math.sqrt(alpha)
+        self._scale = np.hypot(spectrum.singular, self._root_alpha)
+        self._inside = spectrum.singular / self._scale * (spectrum.z / self._scale)
+
+    @property
+    def centre(self) -> Array:  # type: ignore[override]
+        return np.asarray(self._spectrum.basis @ self._inside)
+
+    def maximum(self, directions: Array) -> Array:
+        size, inside, null, _ = split(directions, self._spectrum, with_outside=False)
+        return np.asarray(size * (inside @ self._inside + self.radius * self._root_w(inside, null)))
+
+    def support(self, directions: Array) -> Maximum:
+        size, inside, null, outside = split(directions, self._spectrum, with_outside=True)
+        root_w = self._root_w(inside, null)
+        value = size * (inside @ self._inside + self.radius * root_w)
+        kappa = self.radius / np.where(root_w > 0.0, root_w, 1.0)
+        points = (self._inside + kappa[:, None] * (inside / self._scale / self._scale)) @ self._spectrum.basis.T
+        if outside is not None:
+            points += (kappa / self._alpha)[:, None] * outside
+        n = len(size)
+        return Maximum(value, points, np.full(n, self._reported_alpha), np.full(n, CLOSED_FORM))
+
+    def widths(self, directions: Array) -> Array:
+        size, inside, null, _ = split(directions, self._spectrum, with_outside=False)
+        return np.asarray(size * self._root_w(inside, null))
+
+    def sample(self, rng: np.random.Generator, spread: float) -> Array:
+        basis = self._spectrum.basis
+        noise = rng.normal(size=len(basis))
+        # V^{-½} times noise: 1/√(s+α) along the directions seen, 1/√α along the others.
+        along = basis.T @ noise
+        inside = self._inside + spread * along * (1.0 / self._scale - 1.0 / self._root_alpha)
+        return np.asarray(basis @ inside + spread / self._root_alpha * noise)
+
+    def contains(self, theta: Array, rtol: float) -> bool:
+        basis = self._spectrum.basis
+        coordinates = basis.T @ theta
+        rest = theta - basis @ coordinates
+        # ‖θ − θ̂‖_V as a sum of squares.
+        inside = self._scale * coordinates - self._spectrum.singular / self._scale * self._spectrum.z
+        distance = math.sqrt(float(inside @ inside + self._alpha * (rest @ rest)))
+        rounding = self._spectrum.rounding(float(np.linalg.norm(theta)))
+        return distance <= self.radius * (1.0 + rtol) + rounding
+
+    def _root_w(self, inside: Array, null: Array) -> Array:
+        weighted = inside / self._scale
+        return np.asarray(np.sqrt(np.einsum("nr,nr->n", weighted, weighted) + (null / self._root_alpha) ** 2))
+
+
+class RidgeEllipsoid(Ellipsoid):
+    """From the triangular factor of V, without a singular value decomposition.
+
+    `spectral` makes the same set the other way, for directions whose squares leave the range of floats.
+    """
+
+    def __init__(self, ridge: Ridge, radius2: float, spectral: Callable[[], SpectralEllipsoid]) -> None:
+        self._inverse, self._alpha, self.centre = ridge.inverse, ridge.alpha, ridge.theta
+        self.radius, self._spectral = math.sqrt(radius2), spectral
+
+    def _scale_radius(self, factor: float) -> None:
+        super()._scale_radius(factor)
+        make = self._spectral
+        self._spectral = lambda: make().scaled(factor)  # type: ignore[assignment, return-value]
+
+    def maximum(self, directions: Array) -> Array:
+        half = directions @ self._inverse
+        w = np.einsum("nd,nd->n", half, half)
+        if not _is_safe(directions):
+            return self._spectral().maximum(directions)
+        return np.asarray(directions @ self.centre + self.radius * np.sqrt(w))
+
+    def support(self, directions: Array) -> Maximum:
+        half = directions @ self._inverse
+        w = np.einsum("nd,nd->n", half, half)
+        if not _is_safe(directions):
+            return self._spectral().support(directions)
+        root_w = np.sqrt(w)
+        points = self.centre + (self.radius / root_w)[:, None] * (half @ self._inverse.T)
+        alpha, case = np.empty(len(w)), np.empty(len(w), dtype=np.int64)
+        alpha.fill(self._alpha)  # np.full takes as long as a small matrix product
+        case.fill(CLOSED_FORM)
+        return Maximum(directions @ self.centre + self.radius * root_w, points, alpha, case)
+
+    def widths(self, directions: Array) -> Array:
+        half = directions @ self._inverse
+        w = np.einsum("nd,nd->n", half, half)
+        return np.sqrt(w) if _is_safe(directions) else self._spectral().widths(directions)
+
+    def sample(self, rng: np.random.Generator, spread: float) -> Array:
+        # R⁻¹ is a root of V⁻¹.
+        return np.asarray(self.centre + spread * (self._inverse @ rng.normal(size=len(self.centre))))
+
+    def contains(self, theta: Array, rtol: float) -> bool:
+        return self._spectral().contains(theta, rtol)
+
+
+class AffineImage(Ellipsoid):
+    """{shift + root·η : η in another ellipsoid}."""
+
+    def __init__(self, base: Ellipsoid, shift: Array, root: Array, alpha: float) -> None:
+        self._base, self._shift, self._root, self._alpha = base, shift, root, alpha
+        self.radius = base.radius
+
+    def _scale_radius(self, factor: float) -> None:
+        super()._scale_radius(factor)
+        self._base = self._base.scaled(factor)
+
+    @property
+    def centre(self) -> Array:  # type: ignore[override]
+        return np.asarray(self._shift + self._root @ self._base.centre)
+
+    def maximum(self, directions: Array) -> Array:
+        return np.asarray(self._base.maximum(directions @ self._root) + directions @ self._shift)
+
+    def support(self, directions: Array) -> Maximum:
+        found = self._base.support(directions @ self._root)
+        value = found.value + directions @ self._shift
+        return Maximum(value, found.points @ self._root.T + self._shift, np.full(len(value), self._alpha), found.case)
+
+    def widths(self, directions: Array) -> Array:
+        return self._base.widths(directions @ self._root)
+
+    def sample(self, rng: np.random.Generator, spread: float) -> Array:
+        return np.asarray(self._shift + self._root @ self._base.sample(rng, spread))
+
+    def contains(self, theta: Array, rtol: float) -> bool:
+        return self._base.contains(np.asarray(np.linalg.solve(self._root, theta - self._shift)), rtol)
+
+
+def _is_safe(directions: Array) -> bool:
+    """Whether squares of the directions neither vanish nor overflow."""
+    size2 = np.einsum("nd,nd->n", directions, directions)
+    return not len(size2) or bool(size2.min() > SAFE_SIZE**2 and size2.max() < SAFE_SIZE**-2)

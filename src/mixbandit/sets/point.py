@@ -1,0 +1,37 @@
+"""A set of one point, as Thompson sampling draws it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mixbandit._checks import Array
+from mixbandit.sets.base import CLOSED_FORM, Maximum
+
+
+class Point:
+    """{θ}: its support function is φᵀθ."""
+
+    is_empty = False
+
+    def __init__(self, theta: Array) -> None:
+        self._theta = theta
+
+    def maximum(self, directions: Array) -> Array:
+        return np.asarray(directions @ self._theta)
+
+    def support(self, directions: Array) -> Maximum:
+        n = len(directions)
+        points = np.broadcast_to(self._theta, directions.shape)
+        return Maximum(self.maximum(directions), points, np.zeros(n), np.full(n, CLOSED_FORM))
+
+    def ceiling(self, near: Array | None = None) -> None:
+        """Nothing is cheaper."""
+
+    def scaled(self, factor: float) -> Point:
+        return self
+
+    def opened(self) -> Point:
+        return self
+
+    def contains(self, theta: Array, rtol: float) -> bool:
+        return bool(np.allclose(theta, self._theta, rtol=rtol, atol=0.0))

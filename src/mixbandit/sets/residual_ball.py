@@ -1,0 +1,196 @@
+"""The set of the paper, Θ = {θ : ‖Φθ − r‖² ≤ R², ‖θ‖ ≤ B} (eq. eqn:ucb_opt_prob): an ellipsoid cut by a ball.
+
+R² comes as its *excess* over the least-squares residual, and the data as the singular value decomposition of Φ. The
+work is done by `dual`, in units in which B, the largest singular value and ‖φ‖ are 1; here is the way there and back,
+and the question whether Θ is empty.
+
+| symbol | meaning |
+|---|---|
+| θ̂_α = (ΦᵀΦ + αI)⁻¹Φᵀr | ridge estimate with multiplier α |
+| ρ(α) | squared radius of the analytic bound (label thm:analytic_ucb) |
+| α_f | minimiser of ρ: 0, or where ‖θ̂_α‖ = B |
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mixbandit._checks import LARGEST_MULTIPLIER, SMALLEST_MULTIPLIER, Array
+from mixbandit.data import Spectrum
+from mixbandit.sets import dual
+from mixbandit.sets.base import ORIGIN, Maximum
+from mixbandit.sets.directions import split
+from mixbandit.sets.ellipsoid import SpectralEllipsoid
+from mixbandit.sets.leaning import Leaning
+
+_EPS = float(np.finfo(np.float64).eps)
+# ρ(α_f) must be below minus this much of its terms before the set is called empty.
+_EMPTY_TOLERANCE = 1e-11
+# What a touching set (one point, up to rounding) is opened by, relative to the same terms.
+_TOUCHING_MARGIN = 1e-14
+# Part of a unit direction outside the range of Φᵀ that is only rounding.
+_NULL_TOLERANCE = 16.0 * _EPS
+_MAX_STEPS = 100
+
+
+class ResidualBall:
+    """{θ : ‖Φθ − r‖² ≤ R², ‖θ‖ ≤ B}, with R² given as its excess over the least-squares residual.
+
+    `start` is a guess at the multiplier of the norm bound. `margin` is what R² grows by, beyond the least that will
+    do, where an empty set is opened. `shift` is added to the multipliers that are reported: the ridge of `ridge_ball`.
+    """
+
+    def __init__(
+        self,
+        spectrum: Spectrum,
+        excess: float,
+        norm_bound: float,
+        *,
+        start: float,
+        margin: float = 0.0,
+        shift: float = 0.0,
+    ) -> None:
+        self.spectrum, self.excess, self.norm_bound = spectrum, excess, norm_bound
+        self._start, self._margin, self._shift = start, margin, shift
+        # Largest singular value: α is in units of its square, residuals in units of it times B.
+        self._stretch = float(spectrum.singular[0]) if spectrum.rank else 1.0
+        self._unit = self._stretch * norm_bound
+        self._problem = dual.Problem(spectrum.singular / self._stretch, spectrum.z / self._unit, excess / self._unit**2)
+        self.nearest_alpha, self.slack, self.terms = _feasibility(self._problem)
+        self.is_empty = self.slack < -_EMPTY_TOLERANCE * self.terms
+
+    @property
+    def is_touching(self) -> bool:
+        """Neither clearly empty nor clearly with an inside."""
+        return not self.is_empty and self.slack <= _TOUCHING_MARGIN * self.terms
+
+    def rho(self, alpha: float) -> float:
+        """ρ(α), the squared radius of the analytic bound, for α > 0."""
+        a = alpha / self._stretch**2
+        rho, _ = dual.rho(self._problem, a, 1.0 / (self._problem.s + a))
+        return float(rho) * self._unit**2
+
+    def closed_form(self, alpha: float) -> SpectralEllipsoid:
+        """The ellipsoid around the set that gives the analytic bound at α (label thm:analytic_ucb)."""
+        radius2 = max(self.rho(alpha), 0.0)
+        return SpectralEllipsoid(self.spectrum, alpha, radius2, reported_alpha=alpha + self._shift)
+
+    def ceiling(self, near: Array | None = None) -> SpectralEllipsoid | None:
+        """The closed form at the start, or at the multiplier of one direction: those of a set are alike."""
+        if near is None:
+            return self.closed_form(self._start)
+        alpha = float(self.support(near).alpha[0]) - self._shift
+        return self.closed_form(alpha) if SMALLEST_MULTIPLIER < alpha < LARGEST_MULTIPLIER else None
+
+    def scaled(self, factor: float) -> ResidualBall | Leaning:
+        """Centre + factor·half-width of intervals, as a score."""
+        return self if factor == 1.0 else Leaning(self, factor)
+
+    def opened(self) -> ResidualBall:
+        """The set, or the least larger residual ball that meets the norm ball, and the margin more if it is empty."""
+        if not (self.is_empty or self.is_touching):
+            return self
+        slack = (max(-self.slack, 0.0) + _TOUCHING_MARGIN * self.terms) * self._unit**2
+        margin = self._margin if self.is_empty else 0.0
+        options = {"start": self._start, "margin": self._margin, "shift": self._shift}
+        return ResidualBall(self.spectrum, self.excess + slack + margin, self.norm_bound, **options)
+
+    def nearest_point(self) -> Array:
+        """The point of the norm ball with the least residual, (d,): in the set, if any point is."""
+        coordinates = self._problem.z * self._problem.root_s / (self._problem.s + self.nearest_alpha)
+        return np.asarray(self.norm_bound * (self.spectrum.basis @ coordinates))
+
+    def distance2(self, theta: Array) -> float:
+        """‖Φθ − r‖² minus the least-squares residual, a sum of squares; at most `excess` inside the set."""
+        gap = self.spectrum.singular * (self.spectrum.basis.T @ theta) - self.spectrum.z
+        return float(gap @ gap)
+
+    def contains(self, theta: Array, rtol: float) -> bool:
+        distance, radius = math.sqrt(self.distance2(theta)), math.sqrt(max(self.excess, 0.0))
+        near = distance <= radius * (1.0 + rtol) + self.spectrum.rounding(float(np.linalg.norm(theta)))
+        return bool(self.excess >= 0.0 and near and np.linalg.norm(theta) <= self.norm_bound * (1.0 + rtol))
+
+    def maximum(self, directions: Array) -> Array:
+        size, inside, null, _ = split(directions, self.spectrum, with_outside=False)
+        null, extra = _without_rounding(null)
+        value = dual.solve(self._problem, inside, null, self._start / self._stretch**2, with_theta=False)[0]
+        return np.asarray(self.norm_bound * size * np.minimum(value + extra, 1.0))
+
+    def support(self, directions: Array) -> Maximum:
+        size, inside, null, outside = split(directions, self.spectrum, with_outside=True)
+        null, extra = _without_rounding(null)
+        start = self._start / self._stretch**2
+        value, alpha, case, attained, along_null = dual.solve(self._problem, inside, null, start, with_theta=True)
+        case = np.where(size > 0.0, case, ORIGIN)
+        points = attained @ self.spectrum.basis.T
+        if outside is not None:
+            points += np.where(null > 0.0, along_null, 0.0)[:, None] * outside
+        points *= self.norm_bound
+        if (case == ORIGIN).any():  # where every point of the set attains the maximum, 0
+            points[case == ORIGIN] = self.nearest_point()
+        value = self.norm_bound * size * np.minimum(value + extra, 1.0)
+        return Maximum(value, points, alpha * self._stretch**2 + self._shift, case)
+
+
+def _without_rounding(null: Array) -> tuple[Array, Array | float]:
+    """The part of directions outside the range, 0 where it is only rounding, and what that adds to a maximum at most.
+
+    Whether φ lies in the range must not depend on rounding; its worst contribution, ν, is added to the value instead.
+    """
+    if not null.any():
+        return null, 0.0
+    rounding = null <= _NULL_TOLERANCE
+    return np.where(rounding, 0.0, null), np.where(rounding, null, 0.0)
+
+
+def _feasibility(problem: dual.Problem) -> tuple[float, float, float]:
+    """Minimise ρ over α: the set is empty if and only if the minimum is negative.
+
+    α_f; ρ(α_f), the excess minus the least squared residual over the norm ball; and the sum of the sizes of what ρ
+    sums, the scale of its rounding error. All in normalised units.
+    """
+    s, z, excess, alpha = problem.s, problem.z, problem.excess, 0.0
+    least_squares = z / problem.root_s
+    if float(least_squares @ least_squares) > 1.0:
+        alpha = _ridge_of_unit_norm(s, z)
+    shrunk = float(np.sum(alpha / (s + alpha) * z**2)) if alpha else 0.0
+    return alpha, excess + alpha - shrunk, abs(excess) + alpha + shrunk
+
+
+def _ridge_of_unit_norm(s: Array, z: Array) -> float:
+    """The α > 0 with ‖θ̂_α‖ = 1, given that ‖θ̂_0‖ > 1."""
+    # 1/‖θ̂_α‖ is concave and increasing in α and nearly linear, so Newton from the left is monotone
+    # (Moré & Sorensen 1983, for the trust-region problem).
+    # Squares of z may be huge and α tiny: z is in units of its largest entry, s + α in units of its least.
+    largest = float(np.abs(z).max())
+    z = z / largest
+    weights = s * z**2
+    # ‖θ̂_α‖ ≥ ‖θ̂_0‖ s_min/(s_min+α) gives a start on the left.
+    alpha = float(s[-1]) * max(largest * math.sqrt(float(np.sum(z**2 / s))) - 1.0, 0.0)
+    for _ in range(_MAX_STEPS):
+        least = float(s[-1]) + alpha
+        v = least / (s + alpha)
+        norm = largest * math.sqrt(float(weights @ v**2)) / least
+        step = least * (float(weights @ v**2) / float(weights @ v**3)) * (norm - 1.0)
+        alpha += max(step, 0.0)
+        if step <= _EPS * alpha:
+            break
+    return alpha
+
+
+def ridge_ball(spectrum: Spectrum, alpha: float, radius: float, norm_bound: float, margin: float) -> ResidualBall:
+    """{θ : ‖θ − θ̂_α‖_V ≤ radius, ‖θ‖ ≤ B}, V = ΦᵀΦ + αI: a ball of the residuals of the rows of Φ and √αI."""
+    d, rank = spectrum.basis.shape
+    scale = np.hypot(spectrum.singular, math.sqrt(alpha))
+    rest = np.linalg.qr(spectrum.basis, mode="complete")[0][:, rank:]
+    ridge = Spectrum(
+        singular=np.append(scale, np.full(d - rank, math.sqrt(alpha))),
+        basis=np.column_stack((spectrum.basis, rest)),
+        z=np.append(spectrum.singular / scale * spectrum.z, np.zeros(d - rank)),
+        outside=0.0,
+        lost_singular=np.empty(0),
+        lost_z=np.empty(0),
+    )
+    return ResidualBall(ridge, radius**2, norm_bound, start=alpha, margin=margin, shift=alpha)

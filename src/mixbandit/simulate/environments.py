@@ -1,0 +1,258 @@
+"""What answers a policy: synthetic problems with a known optimum, arms that change, a function of the user's.
+
+Round t of an environment depends on its seed and t only, not on what was chosen before. So every policy meets the
+same arms and, for the same action, the same noise, and a run that was interrupted goes on as if nothing had happened.
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mixbandit._checks import Array, as_number, as_vector, finite, one_of, positive, positive_int
+from mixbandit._files import digest
+from mixbandit.actions import Arms, Region, as_region
+from mixbandit.bandits import Choice
+from mixbandit.errors import InvalidInput
+from mixbandit.features import FeatureMap, as_feature_map
+from mixbandit.search import MOST_CORNERS, THOROUGH, Reach, bound_over_box, can_bound, free_dimensions, search_box
+from mixbandit.sequences import FeatureModel
+from mixbandit.sets import Point
+
+NOISES = ("gaussian", "rademacher", "uniform", "bernoulli")
+# A coin is flipped 1/4σ² times for one reward.
+_LEAST_BERNOULLI_SIGMA = 1e-4
+_ROUNDING = 1e-9
+# The optimum over a box is looked for with this many times the usual effort, then proven to this share of its size.
+_EFFORT, _PROVEN_TO = THOROUGH.times(8.0), 1e-6
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What a round brings before anything is chosen; what is None is the policy's own, or not there."""
+
+    arms: Region | None = None
+    context: Array | None = None
+
+
+class Environment(abc.ABC):
+    """Implement `reward`; the rest tells what is known about the problem."""
+
+    actions: Region | None = None
+
+    def offer(self, t: int) -> Offer:
+        """What round t = 0, 1, … brings."""
+        return Offer()
+
+    @abc.abstractmethod
+    def reward(self, t: int, choice: Choice) -> float:
+        """The noisy reward of playing `choice` in round t."""
+
+    def expected(self, t: int, choice: Choice) -> float | None:
+        """Its expectation, if known."""
+        return None
+
+    def best(self, t: int) -> float | None:
+        """The largest expected reward of round t, if known."""
+        return None
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What tells this environment from another, so that a run is not continued on the wrong one."""
+        return {
+            "type": type(self).__name__,
+            "actions": None if self.actions is None else digest(self.actions.state_dict()),
+        }
+
+
+class _LinearRewards(Environment):
+    """Rewards φ(a)ᵀθ* + noise."""
+
+    def __init__(self, features: FeatureMap | int, theta: ArrayLike, *, sigma: float, noise: str, seed: int) -> None:
+        self.features = as_feature_map(features)
+        self.theta = as_vector(theta, self.features.dim, "theta").copy()
+        self.sigma, self.noise = positive(sigma, "sigma"), one_of(noise, NOISES, "noise")
+        self.seed = positive_int(seed + 1, "seed + 1") - 1  # 0 is a seed, too
+
+    def reward(self, t: int, choice: Choice) -> float:
+        return noisy(self.expected(t, choice), self.noise, self.sigma, self._stream(t, 0))
+
+    def expected(self, t: int, choice: Choice) -> float:
+        row = choice.action if choice.context is None else np.concatenate((choice.context, choice.action))
+        return float(self.features(row)[0] @ self.theta)
+
+    def fingerprint(self) -> dict[str, Any]:
+        known = {"seed": self.seed, "sigma": self.sigma, "noise": self.noise, "theta": digest(self.theta)}
+        return {**super().fingerprint(), **known, "features": digest(self.features.state_dict())}
+
+    def _stream(self, t: int, kind: int) -> np.random.Generator:
+        """Random numbers of round t: for the noise (kind 0), and for what is offered (1)."""
+        return np.random.default_rng([self.seed, t, kind])
+
+
+class LinearEnvironment(_LinearRewards):
+    """Rewards φ(a)ᵀθ* + noise on fixed arms or a box; with `context`, a function of a Generator, on rows (x, a).
+
+    `noise` is "gaussian", "rademacher", "uniform" or "bernoulli", all σ-sub-Gaussian. The optimum is known: by
+    enumeration, or by a thorough search which, in low dimensions, branch and bound confirms (`optimum_proven`).
+    """
+
+    actions: Region
+
+    def __init__(
+        self,
+        features: FeatureMap | int,
+        theta: ArrayLike,
+        actions: Region | ArrayLike,
+        *,
+        sigma: float,
+        noise: str = "gaussian",
+        context: Callable[[np.random.Generator], ArrayLike] | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(features, theta, sigma=sigma, noise=noise, seed=seed)
+        self.actions = as_region(actions)
+        self._context = context
+        self._best: tuple[int, float, bool] | None = None  # round, optimum, whether proven
+        self._context_dim = self.features.dim_in - self.actions.dim
+        if self._context_dim < 0 or (self._context_dim > 0) != (context is not None):
+            raise InvalidInput(
+                f"actions of dimension {self.actions.dim} and features of {self.features.dim_in} inputs "
+                f"{'need' if self._context_dim > 0 else 'leave no place for'} a context"
+            )
+
+    def offer(self, t: int) -> Offer:
+        if self._context is None:
+            return Offer()
+        return Offer(context=as_vector(self._context(self._stream(t, 1)), self._context_dim, "context"))
+
+    def best(self, t: int) -> float:
+        return self._optimum(t)[0]
+
+    @property
+    def optimum_proven(self) -> bool:
+        """Whether the optimum of the last round asked for is proven, and not only searched."""
+        return self._optimum(0 if self._best is None else self._best[0])[1]
+
+    def _optimum(self, t: int) -> tuple[float, bool]:
+        if self._best is None or (self._context is not None and self._best[0] != t):
+            context = self.offer(t).context
+            region = self.actions if context is None else self.actions.given(context)
+            self._best = (t, *largest_expected(self.features, self.theta, region))
+        return self._best[1], self._best[2]
+
+
+class ChangingArms(_LinearRewards):
+    """Rewards φ(a)ᵀθ* + noise on arms that are drawn afresh every round.
+
+    `draw` makes the rows from a Generator; without it there are `arms` vectors N(0, 1)/√dim_in.
+    """
+
+    def __init__(
+        self,
+        features: FeatureMap | int,
+        theta: ArrayLike,
+        *,
+        arms: int = 10,
+        sigma: float,
+        noise: str = "gaussian",
+        draw: Callable[[np.random.Generator], ArrayLike] | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(features, theta, sigma=sigma, noise=noise, seed=seed)
+        self.arms = positive_int(arms, "arms")
+        self._draw = draw
+        self._arms: tuple[int, Arms] | None = None  # of the last round asked for
+
+    def offer(self, t: int) -> Offer:
+        return Offer(arms=self._drawn(t))
+
+    def best(self, t: int) -> float:
+        return largest_expected(self.features, self.theta, self._drawn(t))[0]
+
+    def fingerprint(self) -> dict[str, Any]:
+        draw = None if self._draw is None else getattr(self._draw, "__qualname__", type(self._draw).__name__)
+        return {**super().fingerprint(), "arms": self.arms, "draw": draw}
+
+    def _drawn(self, t: int) -> Arms:
+        if self._arms is None or self._arms[0] != t:
+            rng, k = self._stream(t, 1), self.features.dim_in
+            rows = rng.normal(size=(self.arms, k)) / math.sqrt(k) if self._draw is None else self._draw(rng)
+            self._arms = (t, Arms(rows))
+        return self._arms[1]
+
+
+class FunctionEnvironment(Environment):
+    """Rewards from a function of yours: `function(action)`, noise and all.
+
+    `expected(action)` and `best`, if you know them, allow regret to be recorded.
+    """
+
+    def __init__(
+        self,
+        function: Callable[[Array], float],
+        actions: Region | ArrayLike | None = None,
+        *,
+        expected: Callable[[Array], float] | None = None,
+        best: float | None = None,
+    ) -> None:
+        for name, given in (("function", function), ("expected", expected)):
+            if given is not None and not callable(given):
+                raise InvalidInput(f"{name} must be callable, got {given!r}")
+        self._function, self._expected = function, expected
+        self.actions = None if actions is None else as_region(actions)
+        self._best = None if best is None else finite(best, "best")
+
+    def reward(self, t: int, choice: Choice) -> float:
+        return as_number(self._function(choice.action.copy()), "the reward that the function returned")
+
+    def expected(self, t: int, choice: Choice) -> float | None:
+        if self._expected is None:
+            return None
+        return as_number(self._expected(choice.action.copy()), "the expected reward that the function returned")
+
+    def best(self, t: int) -> float | None:
+        return self._best
+
+
+def noisy(expected: float, law: str, sigma: float, rng: np.random.Generator) -> float:
+    """A reward with this expectation and σ-sub-Gaussian noise.
+
+    "gaussian"; "rademacher" (±σ); "uniform" (on ±√3σ, whose variance is σ² and which is strictly sub-Gaussian);
+    "bernoulli" (the mean of m = ⌈1/4σ²⌉ coin flips with the expected reward as their chance of heads, which is
+    σ-sub-Gaussian by Hoeffding's lemma).
+    """
+    if law == "bernoulli":
+        if sigma < _LEAST_BERNOULLI_SIGMA:
+            raise InvalidInput(
+                f"bernoulli noise of sigma={sigma:g} would take {1 / (4 * sigma**2):.1g} coin flips a "
+                f"reward; the least sigma for it is {_LEAST_BERNOULLI_SIGMA:g}"
+            )
+        if not -_ROUNDING <= expected <= 1.0 + _ROUNDING:
+            raise InvalidInput(f"with bernoulli noise expected rewards are probabilities, got {expected:g}")
+        flips = math.ceil(1.0 / (4.0 * sigma**2))
+        return float(rng.binomial(flips, min(max(expected, 0.0), 1.0))) / flips
+    if law == "gaussian":
+        return expected + sigma * float(rng.normal())
+    if law == "rademacher":
+        return expected + sigma * float(rng.choice((-1.0, 1.0)))
+    return expected + math.sqrt(3.0) * sigma * float(rng.uniform(-1.0, 1.0))
+
+
+def largest_expected(features: FeatureMap, theta: Array, region: Region) -> tuple[float, bool]:
+    """The maximum of φ(a)ᵀθ over a region, and whether it is proven."""
+    if isinstance(region, Arms):
+        return float((features(region.actions) @ theta).max()), True
+    score, model = Point(theta), FeatureModel(features)
+    found = search_box(score, model, region, np.random.default_rng(0), effort=_EFFORT)
+    if free_dimensions(region) > MOST_CORNERS or not can_bound(model, region):
+        return found.value, False
+    tolerance = _PROVEN_TO * max(abs(found.value), 1e-3)
+    reach = Reach(float(np.linalg.norm(theta)), np.abs(theta))
+    bounded = bound_over_box(score.maximum, reach, model, region, start=found.action, tolerance=tolerance)
+    return bounded.attained, bounded.upper - bounded.attained <= 2.0 * tolerance

@@ -1,0 +1,153 @@
+"""What happened in a run, round by round: to look at, to export, to go on from."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import os
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mixbandit import plots
+from mixbandit._checks import Array
+from mixbandit._extras import import_extra
+from mixbandit._files import write_atomically
+from mixbandit.actions import storable_label
+from mixbandit.bandits import Choice
+from mixbandit.errors import InvalidInput, reading
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Record:
+    """One choice and what came of it. What is not known is None, or NaN as a column."""
+
+    round: int
+    id: int
+    action: Array
+    label: Hashable
+    context: Array | None
+    lower: float  # bounds on the expected reward when it was chosen
+    upper: float
+    trusted: bool
+    reward: float
+    expected: float | None
+    best: float | None  # the largest expected reward of the round
+    told: int | None  # the round after which the reward is told; None if never
+    ask_seconds: float
+    tell_seconds: float
+
+    @classmethod
+    def of(cls, round_: int, choice: Choice, **rest: Any) -> Record:
+        names = ("id", "action", "label", "context", "lower", "upper", "trusted")
+        shared = {name: getattr(choice, name) for name in names}
+        return cls(round=round_, **shared, **rest)
+
+    @property
+    def regret(self) -> float | None:
+        return None if self.expected is None or self.best is None else self.best - self.expected
+
+
+_SCALARS = ("round", "id", "label", "reward", "expected", "best", "regret", "lower", "upper", "trusted", "told",
+            "ask_seconds", "tell_seconds")  # fmt: skip
+
+
+class Records:
+    """The rounds of one run, in order."""
+
+    def __init__(self, rows: list[Record] | None = None) -> None:
+        self.rows: list[Record] = [] if rows is None else rows
+        self.stopped: str | None = None  # why the run ended before its last round
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self.rows)
+
+    def __getitem__(self, index: int) -> Record:
+        return self.rows[index]
+
+    def __repr__(self) -> str:
+        total = f", cumulative regret {self.cumulative_regret[-1]:.4g}" if len(self) and self.regret_known else ""
+        return f"Records({len(self)} rounds{total}{'' if self.stopped is None else f', stopped: {self.stopped}'})"
+
+    def append(self, record: Record) -> None:
+        self.rows.append(record)
+
+    def column(self, name: str) -> np.ndarray[Any, Any]:
+        """One column: numbers with NaN for what is not known; labels as objects; actions as (n, dim)."""
+        if name in ("action", "context"):
+            return np.array([getattr(row, name) for row in self])
+        if name not in _SCALARS:
+            raise InvalidInput(f"records have the columns {', '.join(_SCALARS)}, action, context; got {name!r}")
+        values = [getattr(row, name) for row in self]
+        if name == "label":
+            return np.array([*values, None], dtype=object)[:-1]
+        if name in ("round", "id", "trusted"):
+            return np.array(values)
+        return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+
+    @property
+    def regret_known(self) -> bool:
+        return all(row.regret is not None for row in self)
+
+    @property
+    def cumulative_regret(self) -> Array:
+        """Σ of what the best action of each round would have brought more, (n,)."""
+        return np.cumsum(self.column("regret"))
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """A dict per round, with actions and contexts as numbered columns."""
+        table = []
+        for row in self:
+            parts = {f"action_{i}": float(x) for i, x in enumerate(row.action)}
+            if row.context is not None:
+                parts |= {f"context_{i}": float(x) for i, x in enumerate(row.context)}
+            table.append({"round": row.round, **parts, **{name: getattr(row, name) for name in _SCALARS[1:]}})
+        return table
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """A row per round; numbers are written so that they come back to the bit."""
+        text = io.StringIO()
+        table = self.to_rows()
+        columns = list(dict.fromkeys(name for row in table for name in row)) or list(_SCALARS)
+        writer = csv.DictWriter(text, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({name: "" if value is None else value for name, value in row.items()} for row in table)
+        write_atomically(Path(path), text.getvalue())
+
+    def to_frame(self) -> pd.DataFrame:
+        """A pandas DataFrame, a row per round."""
+        frame: pd.DataFrame = import_extra("pandas", extra="frames").DataFrame(self.to_rows())
+        return frame
+
+    def plot(self) -> Figure:
+        """Cumulative regret where it is known, and rewards with their bounds."""
+        columns = 2 if len(self) and self.regret_known else 1
+        fig, axes = plots.figure(columns=columns)
+        t = self.column("round") + 1.0
+        if columns == 2:
+            plots.curve(axes[0], t, self.cumulative_regret, label="cumulative regret")
+            axes[0].set(xlabel="round", ylabel="cumulative regret", ylim=(0.0, None))
+        plots.outcomes(
+            axes[-1], t, self.column("lower"), self.column("upper"), self.column("reward"), self.column("expected")
+        )
+        return fig
+
+    def state_dict(self) -> dict[str, Any]:
+        rows = [{**dataclasses.asdict(row), "label": storable_label(row.label)} for row in self]
+        return {"rows": rows}
+
+    @classmethod
+    def from_state_dict(cls, state: Mapping[str, Any]) -> Records:
+        with reading("the records"):
+            return cls([Record(**row) for row in state["rows"]])

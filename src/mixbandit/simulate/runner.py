@@ -1,0 +1,316 @@
+"""Let a policy meet an environment: choose, play, learn, and keep records."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from mixbandit._checks import as_number, finite, nonnegative, positive_int
+from mixbandit._files import read_state, write_state
+from mixbandit.bandits import Choice, Policy, difference, is_state_of
+from mixbandit.certificates import Certificate
+from mixbandit.errors import DamagedState, InvalidInput
+from mixbandit.simulate.environments import Environment
+from mixbandit.simulate.records import Record, Records
+
+logger = logging.getLogger(__name__)
+
+# A run shorter than this shows no progress of its own accord.
+_SECONDS_WITHOUT_PROGRESS = 2.0
+
+Delay = int | Callable[[int, float], int | None]
+"""Rounds until a reward is told: a number, or a function of the round and the reward, which returns None for never."""
+
+
+@dataclass(frozen=True)
+class StopWhen:
+    """Stop as soon as a proven certificate says that the best action is known to within `gap`."""
+
+    gap: float
+    every: int = 10
+
+    def __call__(self, policy: Policy) -> bool:
+        """Whether to stop, for loops of one's own."""
+        return self.met_by(policy) is not None
+
+    def met_by(self, policy: Policy) -> Certificate | None:
+        """The certificate that allows to stop, if there is one. A search that proves nothing never does."""
+        found = policy.certificate()
+        return found if found.proven and found.gap <= self.gap else None
+
+
+def stop_when(*, gap: float, every: int = 10) -> StopWhen:
+    """Look every so many rounds whether the gap is proven to be at most this: for `run`, or called with a policy."""
+    return StopWhen(nonnegative(gap, "gap"), positive_int(every, "every"))
+
+
+def run(
+    policy: Policy,
+    environment: Environment,
+    rounds: int,
+    *,
+    records: Records | None = None,
+    batch: int = 1,
+    delay: Delay = 0,
+    stop_when: StopWhen | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_seconds: float = 30.0,
+    progress: bool | Callable[[int, int], None] | None = None,
+) -> Records:
+    """Play until there are `rounds` records, and return them.
+
+    `records`: go on from these, adding to them; they hold every finished round whatever happens. `checkpoint`: a
+    file that is written at the start, now and then, and at the end; if it exists, the run goes on from it, policy and
+    all, to the same records as if it had never stopped. `batch` choices are made at once. `delay` holds rewards back.
+    `stop_when`, made by `mixbandit.stop_when(gap=…)`, ends the run early; `Records.stopped` says so.
+
+    `progress`: a function of rounds done and to do, True or False for a bar on the terminal; by default a bar
+    appears when a run takes longer than two seconds on a terminal. Ctrl-C leaves no half of a round: the
+    KeyboardInterrupt that arrives has the `records` so far as an attribute, and the policy is fit to go on.
+    """
+    if not isinstance(policy, Policy):
+        raise InvalidInput(f"policy must be one of mixbandit's, got {policy!r}")
+    if not isinstance(environment, Environment):
+        raise InvalidInput(
+            f"environment must be an Environment, got {environment!r}; wrap a function as FunctionEnvironment(f)"
+        )
+    going = _Run(policy, environment, positive_int(rounds, "rounds"), Records() if records is None else records)
+    going.batch = positive_int(batch, "batch")
+    going.delay = delay if callable(delay) else _rounds_late(delay)
+    going.stop_when = stop_when
+    going.check_actions()
+    file = None if checkpoint is None else Path(checkpoint)
+    if file is not None and file.exists():
+        going.resume(read_state(file))
+    going.prepare()
+    with _shown(progress, going.rounds) as show:
+        going.play(show, file, nonnegative(checkpoint_seconds, "checkpoint_seconds"))
+    return going.records
+
+
+class _Run:
+    """A run under way: what is played, and rewards that are on their way."""
+
+    def __init__(self, policy: Policy, environment: Environment, rounds: int, records: Records) -> None:
+        self.policy, self.environment, self.rounds, self.records = policy, environment, rounds, records
+        self.batch, self.delay = 1, 0  # type: int, Delay
+        self.stop_when: StopWhen | None = None
+        self._late: list[tuple[int, int, int]] = []  # round of arrival, id, row of the record
+
+    def check_actions(self) -> None:
+        """Refuse a policy and an environment that do not speak of the same actions."""
+        own, theirs = self.policy.actions, self.environment.actions
+        if own is not None and theirs is not None and own != theirs:
+            raise InvalidInput(f"the policy chooses from {own!r}, the environment is about {theirs!r}")
+        if self.stop_when is not None and not isinstance(self.stop_when, StopWhen):
+            raise InvalidInput(f"stop_when must come from mixbandit.stop_when(gap=…), got {self.stop_when!r}")
+        if self.stop_when is not None and own is None:
+            raise InvalidInput("stop_when needs a policy with actions of its own: there is nothing else to certify")
+
+    def prepare(self) -> None:
+        """Find the rewards that are on their way, and whether there is a reason to stop already."""
+        waiting = {choice.id for choice in self.policy.pending}
+        self._late = [
+            (row.told, row.id, i) for i, row in enumerate(self.records) if row.told is not None and row.id in waiting
+        ]
+        self.records.stopped = None
+        if self.stop_when is not None and len(self.records):
+            self._stop_if_proven(self.stop_when)
+
+    def play(self, show: Callable[[int], None], file: Path | None, seconds: float) -> None:
+        saved = time.monotonic()
+        if file is not None:
+            self._save(file)  # what cannot be stored is better known now
+        show(len(self.records))
+        try:
+            while len(self.records) < self.rounds and self.records.stopped is None:
+                self._step()
+                show(len(self.records))
+                if file is not None and time.monotonic() - saved > seconds:
+                    self._save(file)
+                    saved = time.monotonic()
+        except BaseException as error:
+            where = "" if file is None else f"; the same call goes on from {file}"
+            error.add_note(f"stopped after {len(self.records)} of {self.rounds} rounds{where}")
+            # An attribute and not a class of its own: Python ends with the usual status for KeyboardInterrupt only.
+            error.records = self.records  # type: ignore[attr-defined]
+            raise
+        finally:
+            if file is not None:
+                self._save(file)
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        if state.get("type") != "Run":
+            raise DamagedState(f"the checkpoint holds a {state.get('type')!r}, not a run")
+        if state.get("environment") != self.environment.fingerprint():
+            raise InvalidInput("the checkpoint is of a run on another environment; give another file")
+        if not is_state_of(type(self.policy), state["policy"]):
+            raise InvalidInput(f"the checkpoint is of a run of a {state['policy'].get('type')}; give another file")
+        stored = type(self.policy).from_state_dict(state["policy"], self.policy.sequence.features)
+        found = difference(self.policy, stored)
+        if found is not None:
+            raise InvalidInput(f"the checkpoint is of a run of another policy ({found}); give another file")
+        self.policy.state = stored.state
+        self.records.rows[:] = Records.from_state_dict(state["records"]).rows
+        logger.info("going on from round %d", len(self.records))
+
+    def _save(self, file: Path) -> None:
+        state = {
+            "type": "Run",
+            "environment": self.environment.fingerprint(),
+            "policy": self.policy.state_dict(),
+            "records": self.records.state_dict(),
+        }
+        with _interrupts_deferred():
+            write_state(file, state)
+
+    def _step(self) -> None:
+        """One decision, of one choice or a batch; an interruption leaves no half of it."""
+        t = len(self.records)
+        n = min(self.batch, self.rounds - t)
+        offer = self.environment.offer(t)
+        arms = offer.arms
+        if arms is None and self.policy.actions is None:
+            arms = self.environment.actions
+        before, played_none = self.policy.state, True
+        try:
+            started = time.perf_counter()
+            with _interrupts_deferred():
+                choices: list[Choice] = self.policy.ask(arms, context=offer.context, n=n)
+            asked = (time.perf_counter() - started) / n
+            played = [self._play(t + k, t, choice) for k, choice in enumerate(choices)]
+            with _interrupts_deferred():
+                rows = [self._row(t + k, choice, played[k], asked) for k, choice in enumerate(choices)]
+                played_none = False
+                self._receive(rows)
+                self._deliver(t + n - 1)
+                if self.stop_when is not None and (t + n) // self.stop_when.every > t // self.stop_when.every:
+                    self._stop_if_proven(self.stop_when)
+        except BaseException:  # an interrupt, or an error of the environment's: what was chosen was never played
+            if played_none:
+                self.policy.state = before._replace(refuted=self.policy.state.refuted)
+            raise
+
+    def _play(self, round_: int, t: int, choice: Choice) -> dict[str, Any]:
+        reward = finite(as_number(self.environment.reward(round_, choice), "reward"), "the environment's reward")
+        return {
+            "reward": reward,
+            "expected": self.environment.expected(round_, choice),
+            # A batch is chosen from what its first round offered.
+            "best": self.environment.best(t),
+        }
+
+    def _row(self, round_: int, choice: Choice, outcome: dict[str, Any], asked: float) -> Record:
+        wait = self.delay(round_, outcome["reward"]) if callable(self.delay) else self.delay
+        told = None if wait is None else round_ + _rounds_late(wait)
+        return Record.of(round_, choice, **outcome, told=told, ask_seconds=asked, tell_seconds=0.0)
+
+    def _receive(self, rows: list[Record]) -> None:
+        for row in rows:
+            self.records.append(row)
+            if row.told is None:
+                self.policy.cancel(row.id, played=True)
+            else:
+                self._late.append((row.told, row.id, len(self.records) - 1))
+
+    def _deliver(self, now: int) -> None:
+        due = sorted(part for part in self._late if part[0] <= now)
+        self._late = [part for part in self._late if part[0] > now]
+        if not due:
+            return
+        started = time.perf_counter()
+        self.policy.tell([number for _, number, _ in due], [self.records[row].reward for _, _, row in due])
+        spent = (time.perf_counter() - started) / len(due)
+        for _, _, row in due:
+            object.__setattr__(self.records[row], "tell_seconds", spent)
+
+    def _stop_if_proven(self, rule: StopWhen) -> None:
+        found = rule.met_by(self.policy)
+        if found is not None:
+            self.records.stopped = f"gap {found.gap:.4g} ≤ {rule.gap:g} proven ({found.proof})"
+
+
+def _rounds_late(delay: int) -> int:
+    """A delay as an int ≥ 0."""
+    if isinstance(delay, bool) or not isinstance(delay, int | np.integer) or delay < 0:
+        raise InvalidInput(f"delay must be an integer ≥ 0, or None for a reward that never comes; got {delay!r}")
+    return int(delay)
+
+
+@contextlib.contextmanager
+def _interrupts_deferred() -> Iterator[None]:
+    """Ctrl-C waits until the block is done, which takes milliseconds; only the main thread can do that."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pending: list[tuple[int, FrameType | None]] = []
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before):  # ignored, or not Python's to handle
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda number, frame: pending.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if pending:
+            before(*pending[0])
+
+
+@contextlib.contextmanager
+def _shown(progress: bool | Callable[[int, int], None] | None, rounds: int) -> Iterator[Callable[[int], None]]:
+    """A function that shows how many rounds are done."""
+    if callable(progress):
+        yield lambda done: progress(done, rounds)
+        return
+    if progress is False or (progress is None and not sys.stderr.isatty()):
+        yield lambda done: None
+        return
+    bar = _Bar(rounds, at_once=progress is True)
+    try:
+        yield bar.show
+    finally:
+        bar.close()
+
+
+class _Bar:
+    """rich's progress bar on the error stream, if rich is there, once it is worth showing."""
+
+    def __init__(self, rounds: int, *, at_once: bool) -> None:
+        self._rounds, self._started = rounds, time.monotonic() - (_SECONDS_WITHOUT_PROGRESS if at_once else 0.0)
+        self._bar: Any = None
+        self._task: Any = None
+        self._missing = False
+
+    def show(self, done: int) -> None:
+        if self._bar is None and not self._missing and time.monotonic() - self._started >= _SECONDS_WITHOUT_PROGRESS:
+            self._open()
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def _open(self) -> None:
+        try:
+            from rich.console import Console
+            from rich.progress import Progress
+        except ImportError:
+            self._missing = True
+            return
+        self._bar = Progress(console=Console(stderr=True), transient=True)
+        self._task = self._bar.add_task("rounds", total=self._rounds)
+        self._bar.start()

@@ -1,0 +1,223 @@
+"""What a user states about values, and the confidence sequence that follows from it.
+
+Values are turned into rewards around 0, to be maximised: reward = ±(value − offset).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+from mixbandit._checks import (
+    LARGEST_DATUM,
+    Array,
+    check_finite,
+    nonnegative,
+    one_of,
+    positive,
+    positive_int,
+    probability,
+)
+from mixbandit.errors import AssumptionsMissing, InvalidInput, reading
+from mixbandit.features import FeatureMap, RandomFourier, WithConstant
+from mixbandit.mixtures import Forecaster, Mixture, Scaled
+from mixbandit.sequences import MartingaleMixture
+from mixbandit.tuning.space import Space
+
+DIRECTIONS = ("maximize", "minimize")
+# The model of a function about which nothing else is known, chosen by measurement (docs/tuning.md): so many random
+# Fourier features; a length-scale on the unit box, times the root of the number of parameters; how spread the mixture
+# is, in squared widths of the range; how large the norm of a function can be, in widths of its range.
+FEATURES, LENGTHSCALE, PRIOR_SCALE, NORM = 100, 0.2, 0.1, 2.0
+_FEATURE_SEED = 0
+_ROUNDING = 1e-9
+
+
+class Stated(TypedDict, total=False):
+    """The same as keywords, which whatever takes an `Assumptions` takes as well."""
+
+    reward_range: tuple[float, float] | None
+    samples: int | None
+    sigma: float | None
+    norm_bound: float | None
+    delta: float
+    misspecification: float
+    direction: str
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """What is known of values, stated once for `Tuner`, `certify`, the Optuna sampler and the command line.
+
+    - `reward_range=(low, high)`: *expected* values lie there.
+    - `samples=m`: a value is the mean of m independent results, each of which lies in the range; σ is then Hoeffding's,
+      (high − low)/2√m. With the range alone, a value is taken as one such result.
+    - `sigma`: the noise level of a value. Single values may then lie outside the range.
+    - `norm_bound`: how large the norm of the function can be in the model; twice the width of the range unless given.
+    - `delta`: the probability that statements fail. `misspecification`: how far expected values may be from the model.
+    - `direction`: "maximize" or "minimize".
+    """
+
+    reward_range: tuple[float, float] | None = None
+    samples: int | None = None
+    sigma: float | None = None
+    norm_bound: float | None = None
+    delta: float = 0.05
+    misspecification: float = 0.0
+    direction: str = "maximize"
+
+    def __post_init__(self) -> None:
+        one_of(self.direction, DIRECTIONS, "direction")
+        if self.reward_range is not None:
+            object.__setattr__(self, "reward_range", _range(self.reward_range))
+        if self.samples is not None:
+            positive_int(self.samples, "samples")
+        if self.sigma is not None and self.samples is not None:
+            raise InvalidInput("state sigma, or the number of samples, not both")
+        for name in ("sigma", "norm_bound"):
+            if getattr(self, name) is not None:
+                positive(getattr(self, name), name)
+        probability(self.delta, "delta")
+        nonnegative(self.misspecification, "misspecification")
+
+    @classmethod
+    def of(cls, given: Assumptions | None, stated: Stated) -> Assumptions:
+        """What was given as one object or as keywords, not both."""
+        if given is None:
+            return cls(**stated)
+        if stated:
+            raise InvalidInput(f"state Assumptions or keywords, not both; got {given!r} and {stated}")
+        if not isinstance(given, Assumptions):
+            raise InvalidInput(f"assumptions must be Assumptions, or state them as keywords; got {given!r}")
+        return given
+
+    def towards(self, direction: str) -> Assumptions:
+        """The same for values that are to be maximised, or minimised."""
+        return dataclasses.replace(self, direction=direction)
+
+    @property
+    def is_stated(self) -> bool:
+        """Whether anything bounds the noise."""
+        return self.reward_range is not None or self.sigma is not None
+
+    def check_complete(self) -> None:
+        """Raise AssumptionsMissing unless noise and function are both bounded."""
+        _ = self.noise, self.norm
+
+    @property
+    def noise(self) -> float:
+        """σ as it was stated, or by Hoeffding's lemma."""
+        if self.sigma is not None:
+            return self.sigma
+        if self.reward_range is None:
+            raise AssumptionsMissing(
+                "nothing bounds the noise, so that nothing can be guaranteed. If single results lie in a range, as "
+                "accuracies do, state reward_range=(0, 1) and samples=…, the number of results that a value averages "
+                "(as validation points); or state sigma, the standard deviation of a value around its expectation"
+            )
+        low, high = self.reward_range
+        return (high - low) / (2.0 * math.sqrt(self.samples or 1))
+
+    @property
+    def norm(self) -> float:
+        """The norm bound as it was stated, or twice the width of the range."""
+        if self.norm_bound is not None:
+            return self.norm_bound
+        if self.reward_range is None:
+            raise AssumptionsMissing(
+                "sigma bounds the noise, and nothing bounds the function: state reward_range=(low, high), between "
+                "which expected values lie, or norm_bound, the largest norm of its parameter vector"
+            )
+        return NORM * (self.reward_range[1] - self.reward_range[0])
+
+    @property
+    def _scale(self) -> float:
+        """The unit of values: what is measured in it must not change with theirs."""
+        return self.norm / NORM if self.reward_range is None else self.reward_range[1] - self.reward_range[0]
+
+    @property
+    def offset(self) -> float:
+        """The value whose reward is 0: the middle of the range."""
+        return 0.0 if self.reward_range is None else 0.5 * (self.reward_range[0] + self.reward_range[1])
+
+    @property
+    def sign(self) -> float:
+        return 1.0 if self.direction == "maximize" else -1.0
+
+    def reward(self, value: Array) -> Array:
+        """Values as rewards. Where only the range states the noise, a value outside is an error."""
+        check_finite(value, "value", LARGEST_DATUM)
+        if self.sigma is None and self.reward_range is not None:
+            low, high = self.reward_range
+            slack = _ROUNDING * (high - low)
+            wrong = value[(value < low - slack) | (value > high + slack)]
+            if len(wrong):
+                raise InvalidInput(
+                    f"value {wrong[0]:g} lies outside reward_range=({low:g}, {high:g}), which is to hold all results: "
+                    "state a range that does, or sigma instead of samples if values can be beyond it"
+                )
+        return self.sign * (value - self.offset)
+
+    def interval(self, lower: float, upper: float) -> tuple[float, float]:
+        """Bounds on a reward as bounds on the value."""
+        low, high = sorted(self.offset + self.sign * bound for bound in (lower, upper))
+        return low, high
+
+    def sequence(
+        self, space: Space, features: FeatureMap | None = None, mixture: Mixture | Forecaster | None = None
+    ) -> MartingaleMixture:
+        """The confidence sequence of rewards, before any data."""
+        ends = self.reward_range
+        sequence = MartingaleMixture(
+            default_features(space) if features is None else features,
+            sigma=self.noise,
+            norm_bound=self.norm,
+            delta=self.delta,
+            mixture=Scaled(PRIOR_SCALE * self._scale**2) if mixture is None else mixture,
+            reward_range=None if ends is None else (ends[0] - self.offset, ends[1] - self.offset),
+            misspecification=self.misspecification,
+            on_empty="inflate",
+        )
+        inputs = sequence.features.dim_in
+        if inputs != space.dim:
+            raise InvalidInput(f"features must take {space.dim} inputs, those of the space; got {inputs}")
+        return sequence
+
+    def __str__(self) -> str:
+        alone = self.sigma is None and self.samples is None
+        known = [f"noise of sigma={self.noise:.4g}{' (values of 1 sample: none other were stated)' if alone else ''}"]
+        if self.reward_range is not None:
+            known.append(f"expected values in [{self.reward_range[0]:g}, {self.reward_range[1]:g}]")
+        around = f" around {self.offset:g}" if self.offset else ""
+        known.append(f"a function of norm_bound={self.norm:g}{around}")
+        if self.misspecification:
+            known.append(f"misspecification={self.misspecification:g}")
+        return ", ".join(known)
+
+    def state_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_state_dict(cls, state: Mapping[str, Any]) -> Assumptions:
+        with reading("the assumptions"):
+            ends = state["reward_range"]
+            return cls(**{**state, "reward_range": None if ends is None else (float(ends[0]), float(ends[1]))})
+
+
+def default_features(space: Space) -> FeatureMap:
+    """The features of a function about which nothing else is known; always the same for a space."""
+    lengthscale = LENGTHSCALE * math.sqrt(len(space))
+    return WithConstant(RandomFourier(space.dim, FEATURES, lengthscale, rng=_FEATURE_SEED))
+
+
+def _range(given: tuple[float, float]) -> tuple[float, float]:
+    try:
+        low, high = (float(end) for end in given)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"reward_range must be (low, high), got {given!r}") from error
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise InvalidInput(f"reward_range must be (low, high) with low < high, got {given!r}")
+    return low, high

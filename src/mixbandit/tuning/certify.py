@@ -1,0 +1,293 @@
+"""A certificate for anyone's run: what the best configuration is worth at least, and which ones can still be the best.
+
+Whatever tuner chose the trials, bounds hold at all times at once, because nothing is assumed about how actions are
+chosen. What must be stated is what no data can tell: how noisy a value is, and how rough the function can be.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Unpack
+
+import numpy as np
+
+from mixbandit._checks import Array, as_generator
+from mixbandit.actions import Box, Levels, MixedBox
+from mixbandit.certificates import Certificate, certificate
+from mixbandit.errors import AssumptionsRefutedWarning, warn_user
+from mixbandit.features import FeatureMap
+from mixbandit.mixtures import Forecaster, Mixture
+from mixbandit.search import THOROUGH, Advantage, search_box
+from mixbandit.sequences import Audit, Moment
+from mixbandit.tuning.assumptions import Assumptions, Stated
+from mixbandit.tuning.parameters import Categorical
+from mixbandit.tuning.runs import read_run
+from mixbandit.tuning.space import Space
+
+# A parameter is looked at in so many slices.
+_SLICES = 16
+_EFFORT = THOROUGH.times(0.5)
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Possible:
+    """The values of one parameter for which some configuration can still be the best."""
+
+    name: str
+    values: tuple[Any, ...]  # choices, or (low, high) intervals of numbers
+    share: float  # of the parameter's range or choices
+
+    def __str__(self) -> str:
+        shown = [_interval(v) if isinstance(v, tuple) else f"{v!r}" for v in self.values]
+        everything = " (everything)" if self.share >= 1.0 else f" ({self.share:.0%})"
+        return f"{self.name}: {', '.join(shown) or 'nothing'}{everything}"
+
+
+def _interval(ends: tuple[float, float]) -> str:
+    return f"{ends[0]:.4g}" if ends[0] == ends[1] else f"{ends[0]:.4g} to {ends[1]:.4g}"
+
+
+@dataclass(frozen=True)
+class StudyCertificate(Certificate):
+    """A certificate whose `action` is a configuration, with what is left of the space and the audit.
+
+    Rewards are the values of the study, or minus the values if it minimises; so are `lower`, `upper` and
+    `optimum_upper`. `interval` and `best_possible` are in terms of values.
+    """
+
+    direction: str = "maximize"
+    search_possible: Callable[[], tuple[Possible, ...]] | None = dataclasses.field(
+        default=None, repr=False, compare=False
+    )
+    audit: Audit | None = None
+    left_out: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    inferred_space: bool = False
+
+    @functools.cached_property
+    def possible(self) -> tuple[Possible, ...]:
+        """Where the best can still be, parameter by parameter, as far as a search finds: done when first read."""
+        return () if self.search_possible is None else self.search_possible()
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """An interval for the expected value of the recommended configuration."""
+        return (self.lower, self.upper) if self.direction == "maximize" else (-self.upper, -self.lower)
+
+    @property
+    def best_possible(self) -> float:
+        """No configuration has a better expected value."""
+        return self.optimum_upper if self.direction == "maximize" else -self.optimum_upper
+
+    def __str__(self) -> str:
+        low, high = (end + 0.0 for end in self.interval)  # without −0
+        upwards = self.direction == "maximize"
+        worst = f"at least {low:.4g}" if upwards else f"at most {high:.4g}"
+        better, most = ("larger", "most") if upwards else ("smaller", "least")
+        how = "the end of the stated range" if self.proof == "range" else "proven"
+        how = how if self.proven else "NOT PROVEN: the best that a search found"
+        lines = [
+            f"Recommended, by {self.t} trials: {self.action}",
+            f"Its expected value is {worst}; it lies in [{low:.4g}, {high:.4g}].",
+            f"The best that any configuration can have is at {most} {self.best_possible + 0.0:.4g} ({how}).",
+            f"None has an expected value that is {better} by more than {self.gap:.4g}.",
+        ]
+        if not self.trusted:
+            lines.insert(0, "WARNING: the data refute the stated assumptions; nothing of this is guaranteed:")
+        else:
+            lines.append(f"This holds with probability at least {1 - self.delta:.6g}, whoever chose the trials, given")
+            lines.append(f"{self.assumptions}, and expected values linear in the features.")
+        if self.inferred_space:
+            lines.append("The space is what the trials span; state it as `space` if it is larger.")
+        if self.left_out:
+            lines.append("Not counted: " + ", ".join(f"{n} {why}" for why, n in self.left_out.items()) + ".")
+            if {"PRUNED", "FAIL"} & set(self.left_out):
+                lines.append(
+                    "What pruned them, or made them fail, must have had nothing to do with the noise of values."
+                )
+        if self.possible:
+            lines.append("Where the best can still be, as far as a search found:")
+            lines += [f"  {part}" for part in self.possible]
+        if self.audit is not None:
+            lines += ["Audit:", *(f"  {sentence}" for sentence in self.audit.sentences)]
+        return "\n".join(lines)
+
+
+def certify(
+    history: Any,
+    assumptions: Assumptions | None = None,
+    *,
+    space: Space | None = None,
+    value: str | None = None,
+    features: FeatureMap | None = None,
+    mixture: Mixture | Forecaster | None = None,
+    rng: int | np.random.Generator | None = 0,
+    **stated: Unpack[Stated],
+) -> StudyCertificate:
+    """Certify a run: an Optuna study, a DataFrame, a CSV file, or a list of (configuration, value).
+
+    State what you know of values, as `Assumptions` or as keywords: `reward_range=(0, 1)` and of how many independent
+    `samples` a value is the mean; or `sigma`, the noise level, and then a `norm_bound` as well. Without either there is
+    nothing to guarantee, and AssumptionsMissing says what to state. `direction` is the run's own unless given.
+
+    The function is modelled by 100 random Fourier features of length-scale 0.2√(number of parameters) on the unit box,
+    plus a constant, unless `features` (of `space.dim` inputs) are given; `mixture` decides how tight bounds are.
+    """
+    found = certified(history, assumptions, space=space, value=value, features=features, mixture=mixture, rng=rng,
+                      stated=stated)  # fmt: skip
+    if not found.trusted:
+        warn_user(f"at level {found.delta:g} the data refute {found.assumptions}", AssumptionsRefutedWarning)
+    return found
+
+
+def certified(
+    history: Any,
+    assumptions: Assumptions | None,
+    *,
+    space: Space | None = None,
+    value: str | None = None,
+    features: FeatureMap | None = None,
+    mixture: Mixture | Forecaster | None = None,
+    rng: int | np.random.Generator | None = 0,
+    stated: Stated,
+) -> StudyCertificate:
+    """`certify` for those who say themselves that assumptions are refuted."""
+    direction = stated.get("direction") if assumptions is None else assumptions.direction
+    run = read_run(history, space=space, direction=direction, value=value)
+    if assumptions is None:
+        stated = {**stated, "direction": run.direction}
+    known = Assumptions.of(assumptions, stated)
+    rows, rewards = run.rows, known.reward(run.values)
+    moment = known.sequence(run.space, features, mixture).moment.learnt(rows, rewards)
+    warm = rows[np.argsort(-rewards)[:5]]
+    found = study_certificate(moment, known, run.space, as_generator(rng), warm=warm)
+    return dataclasses.replace(found, left_out=run.left_out, inferred_space=run.inferred)
+
+
+def study_certificate(
+    moment: Moment,
+    assumptions: Assumptions,
+    space: Space,
+    rng: np.random.Generator,
+    *,
+    warm: Array | None = None,
+    refuted: bool = False,
+) -> StudyCertificate:
+    """The certificate of a moment that has seen rewards, in terms of values and parameters.
+
+    `refuted`: whether the assumptions are known to be refuted, whatever the data say now.
+    """
+    found = _at_a_configuration(certificate(moment, space.region, rng, warm=warm), moment, space)
+    audit = dataclasses.replace(moment.audit(), reward_range=assumptions.reward_range)
+    trusted = found.trusted and not moment.noise_refuted and not refuted
+    seed = int(rng.integers(2**63))
+    shift = assumptions.sign * assumptions.offset
+    known = {field.name: getattr(found, field.name) for field in dataclasses.fields(Certificate)}
+    return StudyCertificate(
+        **{
+            **known,
+            "action": space.decode(found.action),
+            "lower": found.lower + shift,
+            "upper": found.upper + shift,
+            "optimum_upper": found.optimum_upper + shift,
+            "optimum_found": None if found.optimum_found is None else found.optimum_found + shift,
+            "assumptions": str(assumptions),
+            "trusted": trusted,
+        },
+        direction=assumptions.direction,
+        search_possible=functools.partial(still_possible, moment, space, found.action, seed) if trusted else None,
+        audit=audit,
+    )
+
+
+def _at_a_configuration(found: Certificate, moment: Moment, space: Space) -> Certificate:
+    """The certificate of the nearest configuration, where a parameter has too many values to list them."""
+    row = space.snapped(found.action)
+    if np.array_equal(row, found.action):
+        return found
+    direction = moment.directions(row[None])
+    lower, upper = float(moment.lower(direction).values[0]), float(moment.upper(direction).values[0])
+    return dataclasses.replace(found, action=row, lower=lower, upper=upper, gap=max(found.optimum_upper - lower, 0.0))
+
+
+def still_possible(
+    moment: Moment, space: Space, recommended: Array, rng: int | np.random.Generator
+) -> tuple[Possible, ...]:
+    """Per parameter, the slices that contain a configuration that may be at least as good as the recommended one.
+
+    That is a smaller region than {a : UCB(a) ≥ max LCB}, and holds by the same event: both configurations are compared
+    for one function at a time. What is reported is what a search found: a slice left out may hold one that it missed.
+    """
+    region, generator = space.region, np.random.default_rng(rng)
+    score = Advantage(moment.exact, moment.directions(recommended[None])[0])
+
+    def reaches(part: Box) -> bool:
+        value = search_box(score, moment.model, part, generator, effort=_EFFORT).value
+        return moment.response.difference(value) >= -_ROUNDING
+
+    found = []
+    for name, parameter in space.items():
+        if isinstance(parameter, Categorical):
+            kept = [c for i, c in enumerate(parameter.choices) if reaches(_slice(region, space, name, choice=i))]
+            found.append(Possible(name, tuple(kept), len(kept) / len(parameter.choices)))
+            continue
+        ends = _ends(parameter.levels)
+        open_ = [reaches(_slice(region, space, name, low=low, high=high)) for low, high in ends]
+        values = tuple(
+            (parameter.decode(np.array([ends[first][0]])), parameter.decode(np.array([ends[last][1]])))
+            for first, last in _runs(open_)
+        )
+        found.append(Possible(name, values, sum(open_) / len(open_)))
+    return tuple(found)
+
+
+def _ends(levels: Array | None) -> list[tuple[float, float]]:
+    """Slices of a coordinate, as (low, high): single values where they are few."""
+    if levels is not None and len(levels) <= _SLICES:
+        return [(float(v), float(v)) for v in levels[:, 0]]
+    edges = np.linspace(0.0, 1.0, _SLICES + 1).tolist()
+    if levels is None:
+        return list(itertools.pairwise(edges))
+    # Slices without a value are none; the others reach from their first value to their last.
+    groups = [levels[(levels[:, 0] >= a) & (levels[:, 0] < b), 0] for a, b in itertools.pairwise([*edges[:-1], 1.1])]
+    return [(float(group[0]), float(group[-1])) for group in groups if len(group)]
+
+
+def _runs(flags: list[bool]) -> list[tuple[int, int]]:
+    """First and last index of every run of True."""
+    runs = []
+    for flag, group in itertools.groupby(enumerate(flags), key=lambda pair: pair[1]):
+        if flag:
+            indices = [i for i, _ in group]
+            runs.append((indices[0], indices[-1]))
+    return runs
+
+
+def _slice(
+    region: Box, space: Space, name: str, *, choice: int | None = None, low: float = 0.0, high: float = 1.0
+) -> Box:
+    """The part of the region in which a parameter matters, and has a choice or lies between two positions."""
+    columns = tuple(space.columns(name))
+    lower, upper = region.low.copy(), region.high.copy()
+    allowed = {}
+    if choice is None:
+        lower[columns[0]], upper[columns[0]] = low, high
+    else:
+        allowed[columns] = np.eye(len(columns))[[choice]]
+    while name in space.conditions:  # what it depends on must have the values for which it matters
+        parent, values = space.conditions[name]
+        allowed[tuple(space.columns(parent))] = np.array([space[parent].encode(v, parent) for v in values])
+        name = parent
+    if not isinstance(region, MixedBox):
+        return Box(lower, upper)
+    levels = []
+    for part in region.levels:
+        inside = allowed.get(part.columns, part.values)
+        if part.columns == columns and choice is None:
+            inside = part.values[(part.values[:, 0] >= low) & (part.values[:, 0] <= high)]
+        levels.append(Levels(part.columns, inside, part.ordered))
+    return MixedBox(lower, upper, levels, region.pins)

@@ -1,0 +1,137 @@
+"""What a tuner knows: recommendations, intervals, certificates, tables and pictures."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from mixbandit import bandits, plots
+from mixbandit._checks import Array, one_of
+from mixbandit._extras import import_extra
+from mixbandit.bandits import persistent
+from mixbandit.errors import AssumptionsRefutedWarning, InvalidInput, warn_user
+from mixbandit.search import Pessimism, search_box
+from mixbandit.sequences import Audit, Moment
+from mixbandit.tuning.assumptions import Assumptions
+from mixbandit.tuning.certify import StudyCertificate, study_certificate
+from mixbandit.tuning.space import Space
+from mixbandit.tuning.trials import Interval, Recommendation, Told
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+# What only reads searches with a seed of its own: to look must not change what is asked next.
+_READING_SEED = 0
+
+
+class TunerState(NamedTuple):
+    """All that changes in a tuner: one frozen value, replaced."""
+
+    bandit: bandits.State
+    history: persistent.Map = persistent.EMPTY  # values, in the order in which they came
+    spread_used: int = 0  # configurations of the beginning that have been asked for
+    said_refuted: bool = False  # whether the user has been told that the values refute what was stated
+
+
+class Reports:
+    """The reading half of a tuner."""
+
+    space: Space
+    assumptions: Assumptions
+    state: TunerState
+
+    @property
+    def moment(self) -> Moment:
+        """What the told values leave possible, in terms of rewards."""
+        return self.state.bandit.moment
+
+    @property
+    def history(self) -> tuple[Told, ...]:
+        """All values so far, in the order in which they came."""
+        return tuple(persistent.values(self.state.history))
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the values have ever been seen to refute what was stated."""
+        return self.state.bandit.refuted or self.moment.is_refuted
+
+    def recommend(self, by: str = "lower") -> Recommendation:
+        """The configuration with the best guaranteed value (by "lower"), or with the best estimate (by "mean")."""
+        one_of(by, ("lower", "mean"), "by")
+        self._check_told()
+        moment, rng = self.moment, np.random.default_rng(_READING_SEED)
+        # What the certificate begins with, so that it is about the same configuration.
+        score = Pessimism(moment.exact) if by == "lower" else moment.exact.scaled(0.0)
+        row = search_box(score, moment.model, self.space.region, rng, warm=self.state.bandit.warm).action
+        row = self.space.snapped(row)
+        return Recommendation(self.space.decode(row), self._interval_at(row), by, not self.refuted)
+
+    def certificate(self) -> StudyCertificate:
+        """What is guaranteed of the recommended configuration, and which ones can still be better."""
+        self._check_told()
+        self._say_if_refuted()
+        rng = np.random.default_rng(_READING_SEED)
+        warm, refuted = self.state.bandit.warm, self.refuted
+        found = study_certificate(self.moment, self.assumptions, self.space, rng, warm=warm, refuted=refuted)
+        if not found.trusted:  # bounds may contradict the range where the set and the noise do not
+            self.state = self.state._replace(bandit=self.state.bandit._replace(refuted=True))
+            self._say_if_refuted()
+        return found
+
+    def audit(self) -> Audit:
+        """What the values say about what was stated."""
+        return dataclasses.replace(self.moment.audit(), reward_range=self.assumptions.reward_range)
+
+    def interval(self, parameters: Mapping[str, Any]) -> Interval:
+        """An interval for the expected value of any configuration, tried or not."""
+        return self._interval_at(self.space.encode(parameters))
+
+    def to_frame(self) -> pd.DataFrame:
+        """The history as a pandas DataFrame with columns named as Optuna's, which `certify` reads."""
+        rows = [
+            {
+                "value": told.value,
+                **{f"params_{name}": value for name, value in told.parameters.items()},
+                **dict(zip(("lower", "upper"), told.interval or (), strict=False)),
+            }
+            for told in self.history
+        ]
+        frame: pd.DataFrame = import_extra("pandas", extra="frames").DataFrame(rows)
+        return frame
+
+    def plot(self) -> Figure:
+        """Values as they came, with the intervals that were known before, and that of the recommended configuration."""
+        self._check_told()
+        history, nothing = self.history, (math.nan, math.nan)
+        ends = np.array([told.interval or nothing for told in history]).reshape(-1, 2)
+        values = np.array([told.value for told in history])
+        return plots.tuning(values, ends[:, 0], ends[:, 1], self.recommend().interval)
+
+    def _say_if_refuted(self) -> None:
+        """If the values refute what was stated, say so once, in the user's units."""
+        if self.state.said_refuted or not self.refuted:
+            return
+        self.state = self.state._replace(said_refuted=True, bandit=self.state.bandit._replace(refuted=True))
+        self.say_refuted()
+
+    def say_refuted(self) -> None:
+        """Warn that the values refute what was stated."""
+        warn_user(
+            f"at level {self.assumptions.delta:g} the values refute {self.assumptions}, or that expected values are "
+            "linear in the features: nothing is guaranteed any more; audit() tells more",
+            AssumptionsRefutedWarning,
+        )
+
+    def _interval_at(self, row: Array) -> Interval:
+        direction = self.moment.directions(row[None])
+        lower, upper = self.moment.lower(direction).values[0], self.moment.upper(direction).values[0]
+        return self.assumptions.interval(float(lower), float(upper))
+
+    def _check_told(self) -> None:
+        if not self.moment.t:
+            raise InvalidInput("there is nothing to recommend: no value has been told yet")

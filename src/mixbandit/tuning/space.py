@@ -1,0 +1,204 @@
+"""Named parameters together: users see dicts, a confidence sequence sees rows of numbers in the unit box."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mixbandit._checks import Array, positive_int
+from mixbandit.actions import Box, Levels, MixedBox, Pin
+from mixbandit.errors import InvalidInput, reading
+from mixbandit.tuning.parameters import Categorical, Parameter, parameter_from_state_dict
+
+# Encoding and decoding loses no more than this of a coordinate.
+_ROUNDING = 1e-12
+
+
+class Space(Mapping[str, Parameter]):
+    """Named parameters, in the order given.
+
+    `conditions` says which of them matter only where a categorical one has certain values:
+    `{"degree": ("kernel", ["poly"])}`. Elsewhere they need not be given, and are not part of what is decoded.
+    """
+
+    def __init__(
+        self, parameters: Mapping[str, Parameter], conditions: Mapping[str, tuple[str, Iterable[Any]]] | None = None
+    ) -> None:
+        if not isinstance(parameters, Mapping) or not parameters:
+            raise InvalidInput(f"a Space is made from a dict of at least one named parameter, got {parameters!r}")
+        for name, parameter in parameters.items():
+            if not isinstance(name, str) or not name:
+                raise InvalidInput(f"parameters are named by text, got {name!r}")
+            if not isinstance(parameter, Parameter):
+                raise InvalidInput(f"{name} must be a Float, Int or Categorical, got {parameter!r}")
+        self._parameters = dict(parameters)
+        ends = np.cumsum([0, *(parameter.width for parameter in self._parameters.values())])
+        self._columns = {
+            name: range(int(a), int(b)) for name, a, b in zip(self._parameters, ends[:-1], ends[1:], strict=True)
+        }
+        self.dim = int(ends[-1])
+        self.conditions = self._checked({} if conditions is None else conditions)
+
+    def _checked(self, conditions: Mapping[str, tuple[str, Iterable[Any]]]) -> dict[str, tuple[str, tuple[Any, ...]]]:
+        """The conditions, parents before their children."""
+        if not isinstance(conditions, Mapping):
+            raise InvalidInput(f"conditions must be a dict, as {{'degree': ('kernel', ['poly'])}}; got {conditions!r}")
+        known: dict[str, tuple[str, tuple[Any, ...]]] = {}
+        for child, condition in conditions.items():
+            if not isinstance(condition, tuple | list) or len(condition) != 2:
+                raise InvalidInput(f"the condition of {child!r} must be (name, values), got {condition!r}")
+            parent = condition[0]
+            values = tuple(condition[1]) if isinstance(condition[1], tuple | list) else ()
+            for name in (child, parent):
+                self.columns(name)
+            on = self[parent]
+            if not isinstance(on, Categorical) or not values:
+                raise InvalidInput(f"{child} must depend on a list of values of a Categorical, got {condition!r}")
+            for value in values:
+                on.encode(value, f"the condition of {child}: {parent}")
+            known[child] = (parent, values)
+        ordered: dict[str, tuple[str, tuple[Any, ...]]] = {}
+        while len(ordered) < len(known):
+            waiting = {child: parent for child, (parent, _) in known.items() if child not in ordered}
+            ready = [child for child, parent in waiting.items() if parent not in waiting]
+            if not ready:
+                raise InvalidInput(f"conditions must not go round in circles, got {dict(conditions)!r}")
+            ordered |= {child: known[child] for child in ready}
+        return ordered
+
+    def is_active(self, name: str, parameters: Mapping[str, Any]) -> bool:
+        """Whether a parameter matters, given the values of those it depends on."""
+        if name not in self.conditions:
+            return True
+        parent, values = self.conditions[name]
+        on = self[parent]
+        if not self.is_active(parent, parameters) or parent not in parameters:
+            return False
+        given = on.encode(parameters[parent], parent)
+        return any(np.array_equal(given, on.encode(value, parent)) for value in values)
+
+    def __getitem__(self, name: str) -> Parameter:
+        return self._parameters[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parameters)
+
+    def __len__(self) -> int:
+        return len(self._parameters)
+
+    def __repr__(self) -> str:
+        return f"Space({self._parameters!r}{f', {self.conditions!r}' if self.conditions else ''})"
+
+    def __eq__(self, other: object) -> bool:
+        same = isinstance(other, Space) and list(self.items()) == list(other.items())
+        return bool(same and isinstance(other, Space) and self.conditions == other.conditions)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @functools.cached_property
+    def region(self) -> Box:
+        """The unit box that rows lie in, with its discrete coordinates."""
+        parts = [
+            Levels(tuple(columns), levels, ordered=not isinstance(self[name], Categorical))
+            for name, columns in self._columns.items()
+            if (levels := self[name].levels) is not None
+        ]
+        low, high = np.zeros(self.dim), np.ones(self.dim)
+        return MixedBox(low, high, parts, self._pins()) if parts else Box(low, high)
+
+    def _pins(self) -> list[Pin]:
+        pins = []
+        for child, (parent, values) in self.conditions.items():
+            first = self._columns[parent].start
+            where = tuple(first + int(self[parent].encode(value, parent).argmax()) for value in values)
+            pins.append(Pin(tuple(self._columns[child]), where, self._absent(child)))
+        return pins
+
+    def _absent(self, name: str) -> Array:
+        """Coordinates that stand for a parameter that does not matter: the middle, or none of the choices."""
+        return np.zeros(self[name].width) if isinstance(self[name], Categorical) else np.full(1, 0.5)
+
+    def columns(self, name: str) -> range:
+        """Where a parameter is found in a row."""
+        if name not in self._columns:
+            raise InvalidInput(f"there is no parameter {name!r}; there are {', '.join(self)}")
+        return self._columns[name]
+
+    def encode(self, parameters: Mapping[str, Any]) -> Array:
+        """A row (dim,) from a dict that gives every parameter a value."""
+        if not isinstance(parameters, Mapping):
+            raise InvalidInput(f"parameters must be a dict, got {parameters!r}")
+        active = {name: self.is_active(name, parameters) for name in self}
+        missing = [name for name in self if name not in parameters and active[name]]
+        unknown = [name for name in parameters if name not in self]
+        if missing or unknown:
+            problems = [f"{', '.join(map(repr, missing))} missing"] if missing else []
+            problems += [f"{', '.join(map(repr, unknown))} unknown"] if unknown else []
+            raise InvalidInput(f"parameters must be {', '.join(map(repr, self))}: {'; '.join(problems)}")
+        return np.concatenate(
+            [self[name].encode(parameters[name], name) if active[name] else self._absent(name) for name in self]
+        )
+
+    def encode_all(self, configurations: Sequence[Mapping[str, Any]]) -> Array:
+        """Rows (n, dim)."""
+        return np.array([self.encode(parameters) for parameters in configurations]).reshape(-1, self.dim)
+
+    def snapped(self, row: Array) -> Array:
+        """The row of the nearest configuration; the same one if it stands for a configuration already."""
+        nearest = self.encode(self.decode(row))
+        return row if np.abs(nearest - row).max() <= _ROUNDING else nearest
+
+    def same(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+        """Whether two configurations are equal in what matters, up to rounding."""
+        if one == other and all(type(one[name]) is type(other[name]) for name in one):  # 1 and True may be two choices
+            return True
+        return self.same_row(self.encode(one), self.encode(other))
+
+    @staticmethod
+    def same_row(one: Array, other: Array) -> bool:
+        """Whether two rows stand for one configuration, up to rounding."""
+        return bool(np.abs(one - other).max() <= _ROUNDING)
+
+    def decode(self, row: Array) -> dict[str, Any]:
+        """The nearest allowed parameters, those that matter."""
+        values = {n: self[n].decode(row[columns.start : columns.stop]) for n, columns in self._columns.items()}
+        return {name: value for name, value in values.items() if self.is_active(name, values)}
+
+    def sample(self, n: int, *, rng: int | np.random.Generator | None = None) -> list[dict[str, Any]]:
+        """Independent uniform configurations, on the scales of the parameters."""
+        rows = self.region.sample(n, np.random.default_rng(rng))
+        return [self.decode(row) for row in rows]
+
+    def spread(self, n: int, *, rng: int | np.random.Generator | None = None) -> list[dict[str, Any]]:
+        """Configurations that cover the space more evenly than independent ones, however many of them are used."""
+        from scipy.stats.qmc import Sobol  # takes as long to import as all the rest
+
+        # A power of two at a time, as the sequence likes it; its beginning does not depend on how many follow.
+        quantiles = Sobol(len(self), seed=np.random.default_rng(rng)).random_base2(
+            max(positive_int(n, "n") - 1, 1).bit_length()
+        )
+        return [self._at(row) for row in quantiles[:n]]
+
+    def _at(self, quantiles: Array) -> dict[str, Any]:
+        """A configuration by one number in [0, 1) per parameter."""
+        row = np.empty(self.dim)
+        for (name, columns), q in zip(self._columns.items(), quantiles, strict=True):
+            row[columns.start : columns.stop] = self[name].at(float(q))
+        return self.decode(row)
+
+    def state_dict(self) -> dict[str, Any]:
+        # A list, because the order matters and mappings in files need not keep it.
+        conditions = [
+            {"name": child, "on": parent, "values": list(values)} for child, (parent, values) in self.conditions.items()
+        ]
+        parameters = [{"name": name, **self[name].state_dict()} for name in self]
+        return {"parameters": parameters, "conditions": conditions}
+
+    @classmethod
+    def from_state_dict(cls, state: Mapping[str, Any]) -> Space:
+        with reading("the space"):
+            parameters = {str(part["name"]): parameter_from_state_dict(part) for part in state["parameters"]}
+            return cls(parameters, {part["name"]: (part["on"], part["values"]) for part in state["conditions"]})

@@ -1,0 +1,213 @@
+"""One file, atomic, checked; and a file of this version that must load for ever."""
+
+import json
+import os
+import random
+import signal
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mixbandit as mb
+from mixbandit import _files
+from mixbandit._files import read_state, write_state
+from tests.bandits.worlds import make, play
+
+FIXTURES = Path(__file__).parent / "fixtures"
+
+
+def test_values_come_back_to_the_bit(tmp_path):
+    rng = np.random.default_rng(0)
+    state = {
+        "text": "θ* ≤ 5\n",
+        "numbers": [0, -1, 2**130, 0.1, 1e-300, float("inf"), float("-inf"), True, None],
+        "floats": rng.normal(size=(3, 4)),
+        "fortran": np.asfortranarray(rng.normal(size=(3, 4))),
+        "strided": rng.normal(size=(6, 4))[::2],
+        "big endian": np.arange(3.0).astype(">f8"),
+        "integers": np.arange(5, dtype=np.uint64),
+        "flags": np.array([True, False]),
+        "empty": np.empty((0, 7)),
+        "scalar": np.float64(0.3),
+        "nested": {"a": {"b": [{"c": np.array(2.0)}]}},
+    }
+    write_state(tmp_path / "file", state)
+    back = read_state(tmp_path / "file")
+    assert back["text"] == state["text"]
+    assert back["numbers"] == state["numbers"]
+    for name in ("floats", "fortran", "strided", "big endian", "integers", "flags", "empty"):
+        np.testing.assert_array_equal(back[name], state[name])
+        assert back[name].dtype == state[name].dtype.newbyteorder("=")
+        assert back[name].shape == state[name].shape
+    assert back["nested"]["a"]["b"][0]["c"] == 2.0
+    write_state(tmp_path / "nan", {"x": float("nan"), "y": np.array([np.nan])})
+    assert np.isnan(read_state(tmp_path / "nan")["x"])
+
+
+@pytest.mark.parametrize("value", [object(), {1: 2}, {1, 2}, b"bytes", np.array(["a"]), np.array([None]), 1j])
+def test_what_is_not_plain_is_refused_and_the_old_file_stays(value, tmp_path):
+    write_state(tmp_path / "file", {"old": 1})
+    with pytest.raises(mb.NotStorable, match="state"):
+        write_state(tmp_path / "file", {"value": {"inside": [value]}})
+    assert read_state(tmp_path / "file") == {"old": 1}
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_nothing_is_executed_and_nothing_is_pickled(tmp_path):
+    make("CMMUCB").save(tmp_path / "file")
+    first, _, body = (tmp_path / "file").read_bytes().partition(b"\n")
+    assert first.startswith(b"mixbandit-state 1 ")
+    assert json.loads(body)["type"] == "UCB"
+
+
+def test_every_damaged_byte_is_noticed(tmp_path):
+    policy = make("CMMUCB")
+    play(policy, 3)
+    policy.save(tmp_path / "good")
+    good = (tmp_path / "good").read_bytes()
+    rng = random.Random(0)
+    for position in [*range(90), *rng.sample(range(90, len(good)), 300)]:
+        damaged = bytearray(good)
+        damaged[position] ^= 1 << rng.randrange(8)
+        (tmp_path / "bad").write_bytes(damaged)
+        with pytest.raises(mb.DamagedState):
+            mb.load(tmp_path / "bad")
+
+
+@pytest.mark.parametrize("keep", [0, 1, 10, 80, 100, -1])
+def test_a_truncated_file_is_noticed(keep, tmp_path):
+    make("CMMUCB").save(tmp_path / "good")
+    (tmp_path / "bad").write_bytes((tmp_path / "good").read_bytes()[:keep])
+    with pytest.raises(mb.DamagedState, match=r"bad (is|was|cannot)"):
+        mb.load(tmp_path / "bad")
+
+
+def test_a_newer_file_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(_statefile, "FORMAT", 2)
+    make("CMMUCB").save(tmp_path / "file")
+    monkeypatch.undo()
+    with pytest.raises(mb.DamagedState, match=r"newer mixbandit, in format 2.*up to 1.*upgrade"):
+        mb.load(tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (lambda s: s.update(type="Oracle"), "Oracle"),
+        (lambda s: s.pop("sequence"), "lacks 'sequence'"),
+        (lambda s: s["ledger"].update(next_id="many"), "cannot be read"),
+        (lambda s: s["ledger"].update(next_id=1), "only 1 were ever made"),
+        (lambda s: s["rng"].update(bit_generator="Dice"), "Dice"),
+        (lambda s: s["actions"].update(type="Ball"), "Ball"),
+        (lambda s: s["sequence"].update(type="Oracle"), "Oracle"),
+        (lambda s: s["sequence"].update(version=99), "version 99"),
+        (lambda s: s["sequence"]["statistics"].update(count=-3), "statistics"),
+        (lambda s: s.update(history={}), "lacks 'ids'"),
+    ],
+)
+def test_a_whole_file_with_a_wrong_content_is_refused(spoil, says, tmp_path):
+    policy = make("CMMUCB")
+    play(policy, 3)
+    policy.ask()
+    state = policy.state_dict()
+    spoil(state)
+    write_state(tmp_path / "file", state)
+    with pytest.raises((mb.DamagedState, mb.InvalidInput), match=says):
+        mb.load(tmp_path / "file")
+
+
+def test_a_missing_file_is_the_usual_error(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        mb.load(tmp_path / "nowhere")
+
+
+def test_a_sequence_can_be_saved_too(tmp_path):
+    cs = mb.OFULSequence(2, sigma=0.1, norm_bound=1.0).update([[1.0, 0.0]], [0.5])
+    mb.save(cs, tmp_path / "sub" / "sequence")
+    assert mb.load(tmp_path / "sub" / "sequence").upper([[1.0, 1.0]]) == cs.upper([[1.0, 1.0]])
+    with pytest.raises(mb.InvalidInput, match="only policies"):
+        mb.save({}, tmp_path / "file")
+
+
+def test_a_users_forecaster_is_refused_by_name(tmp_path):
+    class Oracle:
+        def predict(self, x):
+            return 0.0, 1.0
+
+        def update(self, x, r):
+            pass
+
+    policy = mb.CMMUCB(2, sigma=0.1, norm_bound=1.0, mixture=Oracle())
+    with pytest.raises(mb.NotStorable, match="Oracle"):
+        policy.save(tmp_path / "file")
+
+
+@pytest.mark.parametrize("bits", ["PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"])
+def test_every_random_generator_of_numpy_is_kept(bits, tmp_path):
+    policy = make("FreqTS", rng=np.random.Generator(getattr(np.random, bits)(3)))
+    play(policy, 2)
+    policy.save(tmp_path / "file")
+    np.testing.assert_array_equal(play(mb.load(tmp_path / "file"), 4), play(policy, 4))
+
+
+@pytest.mark.parametrize("path", sorted(FIXTURES.glob("*.mixbandit")), ids=lambda path: path.stem)
+def test_files_of_earlier_versions_still_load(path):
+    """`expected.json` holds what the version that wrote a file chose next; a new format gets new files beside these."""
+    expected = json.loads((FIXTURES / "expected.json").read_text())[path.stem]
+    policy = mb.load(path)
+    assert policy.rounds == expected["rounds"]
+    assert [choice.id for choice in policy.pending] == expected["pending"]
+    probe = np.array([[0.25, 0.75]])
+    assert policy.sequence.upper(probe)[0] == pytest.approx(expected["upper"], rel=1e-9)
+    assert policy.certificate().lower == pytest.approx(expected["lower"], rel=1e-6)
+    np.testing.assert_allclose(policy.ask().action, expected["next"], atol=1e-4)
+
+
+def test_there_are_such_files():
+    assert {path.stem for path in FIXTURES.glob("*.mixbandit")} >= {"0.1.0-arms", "0.1.0-box"}
+
+
+def killed_saves(folder, kills, seed):
+    """Children save on and on and are killed: what is left must load and be the last completed save or a later one."""
+    rng = random.Random(seed)
+    policy = make("CMMUCB")
+    file = folder / "policy"
+    policy.save(file)
+    for _ in range(kills):
+        before = mb.load(file).rounds
+        reader, writer = os.pipe()
+        with warnings.catch_warnings():  # numpy's threads are idle, and the child only computes and writes
+            warnings.simplefilter("ignore", DeprecationWarning)
+            child = os.fork()
+        if child == 0:  # saves states with more and more rounds, and reports each that is done
+            try:
+                policy = mb.load(file)
+                while True:
+                    policy.ask()
+                    policy.save(file)
+                    os.write(writer, f"{policy.rounds}\n".encode())
+            finally:
+                os._exit(1)
+        os.close(writer)
+        time.sleep(rng.uniform(0.0, 0.03))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        with os.fdopen(reader) as reports:
+            completed = [int(line) for line in reports.read().split()]
+        after = mb.load(file).rounds
+        assert after >= max([before, *completed])
+        assert after <= max([before, *completed]) + 1
+    policy.save(file)
+    assert [path.name for path in folder.iterdir()] == ["policy"]  # nothing is left of what was killed
+
+
+def test_a_kill_during_save_loses_nothing(tmp_path):
+    killed_saves(tmp_path, 20, seed=0)
+
+
+@pytest.mark.heavy
+def test_two_hundred_kills_during_save_lose_nothing(tmp_path):
+    killed_saves(tmp_path, 200, seed=1)

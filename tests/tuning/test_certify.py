@@ -1,0 +1,315 @@
+"""Anyone's run: read, certified, refuted, refused."""
+
+import dataclasses
+import logging
+
+import numpy as np
+import optuna
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import mixbandit as mb
+from mixbandit.certificates import certificate
+from mixbandit.tuning.certify import _at_a_configuration
+from mixbandit.cli import app
+from mixbandit.tuning.runs import read_run as read_history
+from mixbandit.tuning.assumptions import default_features
+
+optuna.logging.set_verbosity(logging.WARNING)
+
+SPACE = mb.Space(
+    {"C": mb.Float(1e-2, 1e2, log=True), "kernel": mb.Categorical(["rbf", "poly"]), "degree": mb.Int(2, 5)},
+    {"degree": ("kernel", ["poly"])},
+)
+
+
+def worth(parameters):
+    penalty = 0.0 if parameters["kernel"] == "rbf" else 0.1 + 0.02 * abs(parameters["degree"] - 3)
+    return 0.8 - 0.03 * (np.log10(parameters["C"]) - 0.5) ** 2 - penalty
+
+
+def noisy(parameters, rng):
+    return float(rng.binomial(100, worth(parameters))) / 100
+
+
+def objective(trial, rng):
+    parameters = {"C": trial.suggest_float("C", 1e-2, 1e2, log=True)}
+    parameters["kernel"] = trial.suggest_categorical("kernel", ["rbf", "poly"])
+    if parameters["kernel"] == "poly":
+        parameters["degree"] = trial.suggest_int("degree", 2, 5)
+    if trial.number % 10 == 7:
+        raise optuna.TrialPruned
+    return noisy(parameters, rng)
+
+
+@pytest.fixture(scope="module")
+def study():
+    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=0))
+    rng = np.random.default_rng(0)
+    study.optimize(lambda trial: objective(trial, rng), n_trials=80)
+    return study
+
+
+STATED = {"reward_range": (0.0, 1.0), "samples": 100}
+
+
+def by_hand(rows, values):
+    """The same, with a sequence of one's own."""
+    known = {"sigma": 0.05, "norm_bound": 2.0, "delta": 0.05, "reward_range": (-0.5, 0.5)}
+    cs = mb.MartingaleMixture(default_features(SPACE), mixture=mb.Scaled(0.1), **known)
+    return cs.update(rows, np.asarray(values) - 0.5)
+
+
+def test_a_tpe_study_gets_the_certificate_of_the_same_data_by_hand(study):
+    found = mb.certify(study, **STATED)
+    complete = [t for t in study.trials if t.state.name == "COMPLETE"]
+    cs = by_hand([SPACE.encode(t.params) for t in complete], [t.value for t in complete])
+    best = SPACE.encode(found.action)
+    assert found.lower == pytest.approx(cs.lower(best)[0] + 0.5, abs=1e-9)
+    assert found.upper == pytest.approx(cs.upper(best)[0] + 0.5, abs=1e-9)
+    again = certificate(cs, SPACE.region, np.random.default_rng(0))
+    assert found.lower == pytest.approx(again.lower + 0.5, abs=1e-4)
+    assert found.optimum_upper == pytest.approx(again.optimum_upper + 0.5, abs=5e-3)
+    assert found.gap == pytest.approx(again.gap, abs=5e-3)
+    assert found.t == len(complete) == 72
+    assert found.left_out == {"PRUNED": 8}
+    assert found.proven
+
+
+def test_it_holds(study):
+    found = mb.certify(study, **STATED)
+    grid = [{"C": c, "kernel": "rbf"} for c in np.geomspace(1e-2, 1e2, 200)]
+    assert found.interval[0] <= worth(found.action) <= found.interval[1]
+    assert max(map(worth, grid)) <= found.best_possible
+    assert max(map(worth, grid)) - worth(found.action) <= found.gap
+    (c,) = (part for part in found.possible if part.name == "C")
+    assert any(low <= 10**0.5 <= high for low, high in c.values)
+    assert 0.0 < c.share <= 1.0
+
+
+def test_what_is_possible_shrinks_to_the_best_with_data():
+    rng = np.random.default_rng(1)
+    history = [(p, float(rng.binomial(2000, worth(p))) / 2000) for p in SPACE.sample(1500, rng=2)]
+    found = mb.certify(history, space=SPACE, reward_range=(0.0, 1.0), samples=2000)
+    parts = {part.name: part for part in found.possible}
+    assert parts["kernel"].values == ("rbf",)
+    assert parts["degree"].values == ()
+    assert parts["C"].share < 1.0
+    ((low, high),) = parts["C"].values
+    assert low < 10**0.5 < high
+    assert "kernel: 'rbf' (50%)" in str(found)
+
+
+def test_minimising_is_maximising_the_negative():
+    rng = np.random.default_rng(3)
+    history = [(p, noisy(p, rng)) for p in SPACE.sample(100, rng=4)]
+    up = mb.certify(history, space=SPACE, **STATED)
+    down = mb.certify([(p, 1.0 - v) for p, v in history], space=SPACE, direction="minimize", **STATED)
+    assert down.interval == pytest.approx((1.0 - up.upper, 1.0 - up.lower), abs=1e-6)
+    assert down.best_possible == pytest.approx(1.0 - up.best_possible, abs=2e-3)
+    assert down.gap == pytest.approx(up.gap, abs=2e-3)
+    assert "at most" in str(down)
+    assert "smaller by more than" in str(down)
+
+
+@pytest.mark.parametrize("kind", ["study", "frame of a study", "frame", "csv", "pairs"])
+def test_all_forms_of_a_history_are_read_alike(study, kind, tmp_path):
+    frame = study.trials_dataframe()
+    complete = [t for t in study.trials if t.state.name == "COMPLETE"]
+    plain = pd.DataFrame([{**t.params, "accuracy": t.value} for t in complete])
+    plain.to_csv(tmp_path / "x.csv", index=False)
+    given = {
+        "study": (study, {}),
+        "frame of a study": (frame, {}),
+        "frame": (plain, {"value": "accuracy"}),
+        "csv": (tmp_path / "x.csv", {"value": "accuracy"}),
+        "pairs": ([(t.params, t.value) for t in complete], {}),
+    }
+    history, options = given[kind]
+    run = read_history(history, space=SPACE, **options)
+    np.testing.assert_allclose(run.rows, [SPACE.encode(t.params) for t in complete], atol=1e-12)
+    np.testing.assert_allclose(run.values, [t.value for t in complete])
+    assert run.direction == "maximize"
+    if kind in ("study", "frame of a study"):
+        assert run.left_out == {"PRUNED": 8}
+
+
+def test_the_space_of_a_study_is_found_with_its_condition(study):
+    run = read_history(study)
+    assert run.space == SPACE
+    assert not run.inferred
+    spanned = read_history([(t.params, t.value) for t in study.trials if t.value is not None])
+    assert spanned.inferred
+    assert spanned.space.conditions == {"degree": ("kernel", ("poly",))}
+    assert "what the trials span" in str(mb.certify([(t.params, 0.5) for t in study.trials[:5]], **STATED))
+
+
+def test_a_study_without_a_bound_on_the_noise_is_refused_with_help(study):
+    with pytest.raises(mb.AssumptionsMissing, match=r"reward_range=\(0, 1\) and samples"):
+        mb.certify(study)
+    with pytest.raises(mb.AssumptionsMissing, match="norm_bound"):
+        mb.certify(study, sigma=0.05)
+    assert mb.certify(study, sigma=0.05, norm_bound=2.0).t == 72
+
+
+def test_wrong_assumptions_are_refuted(study):
+    """Values of noise 0.04 that are said to average 100,000 results each."""
+    with pytest.warns(mb.AssumptionsRefutedWarning, match=r"expected values in \[0, 1\]") as told:
+        found = mb.certify(study, reward_range=(0.0, 1.0), samples=100_000)
+    assert len(told) == 1
+    assert not found.trusted
+    assert not found.proven
+    assert found.possible == ()
+    assert str(found).startswith("WARNING")
+    assert "REFUTED" in str(found)
+
+
+def many_objectives():
+    return optuna.create_study(directions=["maximize", "minimize"])
+
+
+def changing_ranges():
+    study = optuna.create_study()
+    for high in (1.0, 2.0):
+        study.enqueue_trial({})
+        study.optimize(lambda trial, high=high: trial.suggest_float("x", 0.0, high), n_trials=1)
+    return study
+
+
+def without_a_reason():
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(
+        lambda trial: trial.suggest_float("x", 0, 1) + (trial.suggest_float("y", 0, 1) if trial.number % 2 else 0.0),
+        n_trials=6,
+    )
+    return study
+
+
+@pytest.mark.parametrize(
+    ("history", "options", "message"),
+    [
+        (many_objectives(), {}, "one objective"),
+        (optuna.create_study(), {}, "no completed trial"),
+        (changing_ranges(), {}, "range of 'x' changed"),
+        (without_a_reason(), {}, "'y' is missing in some trials"),
+        (pd.DataFrame({"x": [1.0, 2.0], "score": [0.1, 0.2]}), {}, "no column 'value'"),
+        (pd.DataFrame({"x": [1.0, 2.0], "value": ["a", "b"]}), {}, "must hold numbers"),
+        (pd.DataFrame({"x": [1.0, 1.0], "value": [0.1, 0.2]}), {}, "no parameter varies"),
+        (pd.DataFrame({"x": [1.0, 2.0], "value": [0.1, 0.2]}), {"direction": "up"}, "direction"),
+        (pd.DataFrame({"x": [1.0, 2.0], "value": [0.1, 0.2]}), {"space": {"x": 1}}, "space must be a Space"),
+        (pd.DataFrame({"x": [1.0, 2.0], "value": [0.1, 0.2]}), {"features": mb.Identity(3)}, "features must take 1"),
+        (pd.DataFrame({"x": [1.0, 2.0], "value": [0.1, 0.2]}), {"reward_range": (1, 0)}, "low < high"),
+        (pd.DataFrame({"x": [1.0, 2.0], "value": [0.1, 0.2]}), {"sigma": 0.1}, "not both"),
+        (42, {}, "a history is"),
+    ],
+)
+def test_what_cannot_be_certified_is_refused(history, options, message):
+    with pytest.raises(mb.InvalidInput, match=message):
+        mb.certify(history, **{**STATED, **options})
+
+
+def test_a_bad_csv_file_is_named(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("x,value\n1,2,3\n")
+    with pytest.raises(mb.InvalidInput, match="row 1 has 3 fields"):
+        mb.certify(path, **STATED)
+    path.write_text("x,value\n")
+    with pytest.raises(mb.InvalidInput, match="at least one row"):
+        mb.certify(path, **STATED)
+
+
+def test_rows_without_a_value_do_not_count(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("# a comment\nx,flag,value\n0.5,True,0.4\n1.5,False,\n0.25,True,0.6\n2.5,False,0.1\n")
+    run = read_history(path)
+    assert run.left_out == {"without a value": 1}
+    assert run.configurations[0] == {"x": 0.5, "flag": True}
+    assert list(run.values) == [0.4, 0.6, 0.1]
+
+
+def test_the_command_line_certifies_files_and_storages(study, tmp_path):
+    run = CliRunner().invoke
+    complete = [t for t in study.trials if t.state.name == "COMPLETE"]
+    path = tmp_path / "x.csv"
+    pd.DataFrame([{**t.params, "value": t.value} for t in complete]).to_csv(path, index=False)
+    stated = ["--range", "0", "1", "--samples", "100"]
+    result = run(app, ["certify", str(path), *stated])
+    assert result.exit_code == 0, result.output
+    assert "Recommended, by 72 trials" in result.output
+    storage = f"sqlite:///{tmp_path / 'x.db'}"
+    optuna.copy_study(
+        from_study_name=study.study_name, from_storage=study._storage, to_storage=storage, to_study_name="a"
+    )
+    result = run(app, ["certify", storage, *stated])
+    assert result.exit_code == 0, result.output
+    assert "Not counted: 8 PRUNED" in result.output
+    optuna.create_study(storage=storage, study_name="b")
+    for arguments, text in (
+        ([storage], "several studies"),
+        ([storage, "--study", "c"], "no study 'c'"),
+        ([str(tmp_path / "no.csv")], "there is no file"),
+        ([str(path), "--direction", "up"], "--direction"),
+    ):
+        result = run(app, ["certify", *arguments, *stated])
+        assert result.exit_code == 2, result.output
+        assert text in result.output
+    assert run(app, ["certify", str(path)]).exit_code == 2
+    assert run(app, ["certify", str(path), "--range", "0", "1", "--samples", "1000000"]).exit_code == 1
+
+
+def test_certificates_of_studies_are_certificates(study):
+    found = mb.certify(study, **STATED)
+    assert isinstance(found, mb.Certificate)
+    assert {field.name for field in dataclasses.fields(mb.Certificate)} <= set(vars(found))
+
+
+def test_a_certificate_is_about_a_configuration_that_exists():
+    # More integers than are listed: a search may end between two of them.
+    space = mb.Space({"n": mb.Int(1, 100_000, log=True)})
+    cs = mb.MartingaleMixture(default_features(space), sigma=0.01, norm_bound=2.0, mixture=mb.Scaled(0.1))
+    cs.update(space.encode_all([{"n": n} for n in (1, 2, 3, 50)]), [0.4, 0.4, 0.3, 0.0])
+    between = dataclasses.replace(certificate(cs, space.region, np.random.default_rng(0)), action=np.array([0.034]))
+    found = _at_a_configuration(between, cs, space)
+    np.testing.assert_allclose(found.action, space.encode({"n": 1}))
+    assert found.lower == pytest.approx(cs.lower(found.action)[0])
+    assert found.upper == pytest.approx(cs.upper(found.action)[0])
+    assert found.gap == pytest.approx(found.optimum_upper - found.lower)
+    assert _at_a_configuration(found, cs, space) is found
+
+
+def test_what_varies_beside_the_space_is_not_certified():
+    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(lambda t: 0.5 * t.suggest_float("x", 0, 1) + 0.3 * t.suggest_float("y", 0, 1), n_trials=3)
+    with pytest.raises(mb.InvalidInput, match="varies 'y'"):
+        mb.certify(study, space=mb.Space({"x": mb.Float(0, 1)}), **STATED)
+
+
+def test_a_file_with_the_index_of_a_frame_and_an_address_of_a_storage(tmp_path):
+    frame = pd.DataFrame({"x": [0.1, 0.5, 0.9], "value": [0.5, 0.6, 0.5]})
+    frame.to_csv(tmp_path / "runs.csv")
+    assert set(mb.certify(tmp_path / "runs.csv", **STATED).action) == {"x"}
+    with pytest.raises(mb.InvalidInput, match=r"optuna\.load_study"):
+        mb.certify("sqlite:///study.db", **STATED)
+    result = CliRunner().invoke(app, ["certify", f"sqlite:///{tmp_path}/none.db", "--range", "0", "1"])
+    assert result.exit_code == 2
+    assert not (tmp_path / "none.db").exists()
+
+
+def test_a_range_without_samples_says_that_values_are_single_results():
+    found = mb.certify([({"x": 0.1}, 0.5), ({"x": 0.9}, 0.5)], reward_range=(0.0, 1.0))
+    assert "values of 1 sample" in str(found)
+    assert "the end of the stated range" in str(found)
+
+
+def test_the_command_line_speaks_of_its_own_options(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text("x,value\n0.1,0.5\n0.9,0.6\n")
+    for options, message in (
+        ([], "--range LOW HIGH"),
+        (["--range", "1", "0"], "low < high"),
+        (["--value", "y"], "column"),
+    ):
+        result = CliRunner().invoke(app, ["certify", str(path), *options])
+        assert result.exit_code == 2
+        assert message in " ".join(result.output.replace("│", " ").split())

@@ -1,0 +1,260 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mixbandit as mb
+from mixbandit.search import Linear, search_box
+from mixbandit.actions import Box, MixedBox, region_from_state_dict
+from mixbandit.simulate.environments import largest_expected
+from mixbandit.tuning import Categorical, Float, Int, Space
+
+SPACE = Space(
+    {
+        "rate": Float(1e-4, 1e-1, log=True),
+        "kernel": Categorical(["rbf", "poly", None]),
+        "layers": Int(1, 5),
+        "share": Float(0.0, 1.0, step=0.25),
+        "width": Int(8, 512, log=True),
+        "momentum": Float(-1.0, 2.0),
+    }
+)
+
+
+def test_rows_have_a_coordinate_per_number_and_one_per_choice():
+    assert SPACE.dim == 1 + 3 + 1 + 1 + 1 + 1
+    assert list(SPACE.columns("kernel")) == [1, 2, 3]
+    row = SPACE.encode({"rate": 1e-2, "kernel": "poly", "layers": 2, "share": 0.5, "width": 64, "momentum": 0.5})
+    np.testing.assert_allclose(row, [2 / 3, 0, 1, 0, 0.25, 0.5, 0.5, 0.5], atol=1e-12)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_what_is_decoded_is_encoded_to_the_same_and_allowed(seed):
+    (parameters,) = SPACE.sample(1, rng=seed)
+    row = SPACE.encode(parameters)  # raises if anything is not allowed
+    again = SPACE.decode(row)
+    assert again.keys() == parameters.keys()
+    for name, value in parameters.items():
+        assert type(again[name]) is type(value)
+        assert again[name] == (pytest.approx(value, rel=1e-12) if isinstance(value, float) else value)
+    np.testing.assert_allclose(SPACE.region.snapped(row[None])[0], row, atol=1e-12)
+
+
+@pytest.mark.parametrize("corner", [0.0, 1.0])
+def test_the_ends_are_exact(corner):
+    parameters = SPACE.decode(np.full(SPACE.dim, corner))
+    assert parameters["rate"] == (1e-1 if corner else 1e-4)
+    assert parameters["width"] == (512 if corner else 8)
+    assert parameters["momentum"] == (2.0 if corner else -1.0)
+    assert SPACE.encode(parameters)[0] == corner
+
+
+def test_every_value_of_a_discrete_parameter_is_reached():
+    values = {(p["layers"], p["share"], p["kernel"]) for p in SPACE.sample(3000, rng=0)}
+    assert len(values) == 5 * 5 * 3
+    assert {type(p["layers"]) for p in SPACE.sample(10, rng=1)} == {int}
+
+
+def test_steps_end_before_the_high_end_where_they_do_not_fit():
+    parameter = Float(0.0, 1.0, step=0.3)
+    assert parameter.decode(np.array([1.0])) == pytest.approx(0.9)
+    np.testing.assert_allclose(parameter.levels[:, 0], [0, 1 / 3, 2 / 3, 1])
+    np.testing.assert_allclose(parameter.encode(0.6, "x"), [2 / 3])
+    assert Int(1, 10, step=4).decode(np.array([1.0])) == 9
+    assert len(Int(1, 10, step=4).levels) == 3
+
+
+def test_a_logarithmic_integer_is_spaced_by_ratios():
+    parameter = Int(1, 100, log=True)
+    assert parameter.decode(np.array([0.5])) == 10
+    assert parameter.encode(10, "n")[0] == pytest.approx(0.5)
+    assert len(parameter.levels) == 100
+    assert (np.diff(parameter.levels[:, 0]) > 0).all()
+
+
+def test_very_many_integers_are_rounded_and_not_listed():
+    space = Space({"n": Int(0, 10**9)})
+    assert type(space.region) is Box
+    (parameters,) = space.sample(1, rng=0)
+    assert isinstance(parameters["n"], int)
+    assert space.decode(space.encode(parameters)) == parameters
+
+
+def test_floats_alone_make_a_plain_box():
+    assert type(Space({"x": Float(0, 1), "y": Float(1, 2, log=True)}).region) is Box
+    assert isinstance(SPACE.region, MixedBox)
+
+
+def test_equal_choices_of_different_types_are_different():
+    parameter = Categorical([1, True, 1.0, "1"])
+    assert [parameter.encode(v, "x").argmax() for v in (1, True, 1.0, "1")] == [0, 1, 2, 3]
+    assert Categorical(["a", 2]).encode(2.0, "x").argmax() == 1  # read back from a file as a float
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Float(1.0, 1.0), "low must be less than high"),
+        (lambda: Float(2, 1), "low=2, high=1"),
+        (lambda: Int(3, 3), "low must be less than high"),
+        (lambda: Float(0.0, 1.0, log=True), "low > 0"),
+        (lambda: Int(0, 9, log=True), "low > 0"),
+        (lambda: Float(math.nan, 1.0), "finite"),
+        (lambda: Float("0", 1.0), "low must be a finite number"),
+        (lambda: Float(0.0, 1.0, step=0.0), "step"),
+        (lambda: Float(0.0, 1.0, step=2.0), "step"),
+        (lambda: Float(1.0, 2.0, log=True, step=0.1), "no steps"),
+        (lambda: Int(0.5, 3), "low must be an integer"),
+        (lambda: Int(0, 3, step=0), "step"),
+        (lambda: Int(0, 3, step=0.5), "step must be an integer"),
+        (lambda: Int(False, True), "low must be an integer"),
+        (lambda: Categorical([]), "empty"),
+        (lambda: Categorical("rbf"), "list of values"),
+        (lambda: Categorical(["a", "b", "a"]), "'a' occurs more than once"),
+        (lambda: Space({}), "at least one"),
+        (lambda: Space([("x", Float(0, 1))]), "dict"),
+        (lambda: Space({1: Float(0, 1)}), "named by text"),
+        (lambda: Space({"x": (0, 1)}), "x must be a Float, Int or Categorical"),
+    ],
+)
+def test_bad_spaces_are_refused(make, message):
+    with pytest.raises(mb.InvalidInput, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"rate": 1.0}, "rate must lie between 0.0001 and 0.1, got 1.0"),
+        ({"rate": math.nan}, "rate must lie"),
+        ({"rate": "fast"}, "rate must be a number"),
+        ({"rate": True}, "rate must be a number"),
+        ({"kernel": "linear"}, "kernel must be one of"),
+        ({"layers": 2.5}, "layers must be 1 plus a multiple of 1"),
+        ({"share": 0.3}, "share must be 0.0 plus a multiple of 0.25"),
+        ({"depth": 3}, "'depth' unknown"),
+    ],
+)
+def test_values_that_are_not_allowed_are_refused(changed, message):
+    parameters = SPACE.sample(1, rng=0)[0]
+    with pytest.raises(mb.InvalidInput, match=message):
+        SPACE.encode({**parameters, **changed})
+    del parameters["layers"]
+    with pytest.raises(mb.InvalidInput, match="'layers' missing"):
+        SPACE.encode(parameters)
+    with pytest.raises(mb.InvalidInput, match="no parameter 'depth'"):
+        SPACE.columns("depth")
+
+
+CONDITIONAL = Space(
+    {
+        "kernel": Categorical(["rbf", "poly", "linear"]),
+        "gamma": Float(1e-3, 1e3, log=True),
+        "degree": Int(2, 5),
+        "extra": Categorical(["a", "b"]),
+        "C": Float(0.1, 10.0),
+        "depth": Int(1, 100),
+    },
+    {"depth": ("extra", ["b"]), "gamma": ("kernel", ["rbf", "poly"]), "extra": ("kernel", ["poly"])},
+)
+
+
+def test_parameters_that_do_not_matter_are_neither_needed_nor_returned():
+    linear = {"kernel": "linear", "degree": 3, "C": 1.0}
+    row = CONDITIONAL.encode(linear)
+    assert CONDITIONAL.decode(row) == linear
+    # Whatever else is said of them has no effect.
+    np.testing.assert_array_equal(CONDITIONAL.encode({**linear, "gamma": 7.0, "extra": None, "depth": "x"}), row)
+    poly = {"kernel": "poly", "gamma": 1.0, "degree": 3, "extra": "a", "C": 1.0}
+    assert CONDITIONAL.decode(CONDITIONAL.encode(poly)) == poly
+    with pytest.raises(mb.InvalidInput, match="'depth' missing"):
+        CONDITIONAL.encode({**poly, "extra": "b"})
+    with pytest.raises(mb.InvalidInput, match="'gamma' missing"):
+        CONDITIONAL.encode({"kernel": "rbf", "degree": 3, "C": 1.0})
+
+
+def test_every_row_of_a_conditional_space_stands_for_one_configuration():
+    region = CONDITIONAL.region
+    rows = region.sample(500, np.random.default_rng(0))
+    np.testing.assert_allclose(region.snapped(rows), rows, atol=1e-12)
+    for row in rows:
+        np.testing.assert_allclose(CONDITIONAL.encode(CONDITIONAL.decode(row)), row, atol=1e-9)
+    assert {tuple(sorted(CONDITIONAL.decode(row))) for row in rows} == {
+        ("C", "degree", "kernel"),
+        ("C", "degree", "gamma", "kernel"),
+        ("C", "degree", "extra", "gamma", "kernel"),
+        ("C", "degree", "depth", "extra", "gamma", "kernel"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("conditions", "message"),
+    [
+        ([("a", "b")], "conditions must be a dict"),
+        ({"degree": "kernel"}, "must be \\(name, values\\)"),
+        ({"degree": ("kernel",)}, "must be \\(name, values\\)"),
+        ({"degree": ("kernel", "poly")}, "list of values"),
+        ({"degree": ("kernel", [])}, "list of values"),
+        ({"degree": ("kernel", ["sigmoid"])}, "must be one of"),
+        ({"degree": ("C", [1.0])}, "Categorical"),
+        ({"nothing": ("kernel", ["poly"])}, "no parameter 'nothing'"),
+        ({"degree": ("nothing", ["poly"])}, "no parameter 'nothing'"),
+        ({"kernel": ("extra", ["a"]), "extra": ("kernel", ["poly"])}, "circles"),
+    ],
+)
+def test_bad_conditions_are_refused(conditions, message):
+    with pytest.raises(mb.InvalidInput, match=message):
+        Space(dict(CONDITIONAL), conditions)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_search_over_a_conditional_space_returns_what_is_allowed_and_best(seed):
+    region, phi = CONDITIONAL.region, mb.RandomFourier(CONDITIONAL.dim, 40, 1.5, rng=seed)
+    score = Linear(np.random.default_rng(seed).normal(size=40))
+    found = search_box(score, phi, region, np.random.default_rng(0))
+    np.testing.assert_allclose(region.snapped(found.action[None])[0], found.action, atol=1e-12)
+    rows = region.sample(20_000, np.random.default_rng(1))
+    assert found.value >= score.values(phi(rows)).max() - 1e-3
+    value, proven = largest_expected(phi, score._theta, region)
+    assert proven
+    assert value >= found.value - 1e-6
+    assert value <= found.value + 0.05 * abs(found.value)
+
+
+def test_it_comes_back_from_its_state():
+    assert Space.from_state_dict(CONDITIONAL.state_dict()) == CONDITIONAL
+    assert Space(dict(CONDITIONAL)) != CONDITIONAL
+    assert region_from_state_dict(CONDITIONAL.region.state_dict()) == CONDITIONAL.region
+    again = Space.from_state_dict(SPACE.state_dict())
+    assert again == SPACE
+    assert list(again) == list(SPACE)
+    with pytest.raises(mb.NotStorable, match="object"):
+        Space({"x": Categorical([object()])}).state_dict()
+    with pytest.raises(mb.DamagedState):
+        Space.from_state_dict({"parameters": [{"name": "x", "type": "Complex"}]})
+    with pytest.raises(mb.DamagedState):
+        Space.from_state_dict({})
+
+
+def test_a_spread_covers_every_parameter_evenly():
+    space = Space({"x": Float(0.0, 1.0), "n": Int(1, 5), "k": Categorical(["a", "b", "c"])})
+    found = space.spread(30, rng=0)
+    assert np.diff(np.sort([p["x"] for p in found])).max() < 0.1
+    for name, values in (("n", range(1, 6)), ("k", "abc")):
+        counts = [sum(p[name] == v for p in found) for v in values]
+        assert max(counts) - min(counts) <= 3
+    # Any beginning of it is spread, too, and the same whatever its length.
+    assert space.spread(10, rng=0) == found[:10]
+    assert len({p["k"] for p in found[:4]}) >= 2
+    for p in CONDITIONAL.spread(20, rng=1):
+        CONDITIONAL.encode(p)
+
+
+def test_a_spread_is_even_on_the_scale_of_a_parameter():
+    space = Space({"n": Int(1, 64, log=True), "x": Float(1e-3, 1e3, log=True), "m": Int(1, 64)})
+    found = space.spread(64, rng=0)
+    assert np.median([p["n"] for p in found]) == pytest.approx(8, abs=2)
+    assert np.median([np.log10(p["x"]) for p in found]) == pytest.approx(0.0, abs=0.2)
+    assert np.median([p["m"] for p in found]) == pytest.approx(32.5, abs=2)
