@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 import mixbandit as mb
-from mixbandit.sequences import dual
+from mixbandit.sets import dual
 
 SIZES = ((100, 10), (500, 20), (1000, 100), (50, 100))
 ACTIONS = 1000
@@ -71,8 +71,8 @@ def conic_programs(load: Workload) -> dict[str, tuple[Any, Any]]:
     """
     cp = importlib.import_module("cvxpy")  # its names are not typed
     cs = load.sequence()
-    spectrum = cs._spectrum()
-    triangle = cs._statistics.factor()[:-1, :-1]
+    data = cs.moment.data
+    spectrum, triangle = data.spectrum, data.factor[:-1, :-1]
     factors = {
         "triangular": triangle[triangle.any(axis=1)],
         "singular": spectrum.singular[:, None] * spectrum.basis.T,
@@ -124,7 +124,7 @@ def measure(load: Workload, repeats: int, solves: int) -> dict[str, float]:
         """With everything derived from the data computed again."""
 
         def run() -> object:
-            cs._forget()
+            cs.update(np.empty((0, load.d)), [])  # no new data, in a new moment
             return work()
 
         return run

@@ -7,8 +7,8 @@ import pytest
 
 import mixbandit as mb
 import mixbandit.certificates
+from mixbandit.certificates import bound_optimum, certificate
 from mixbandit.search.branch_and_bound import bound_over_box
-from mixbandit.certificates import bound_optimum, certificate, largest_difference
 
 RNG = 0
 
@@ -27,7 +27,7 @@ def sequence(seed, features=4, t=40, make=mb.MartingaleMixture, **options):
 
 
 def certify(cs, region, **options):
-    return certificate(cs, region, np.random.default_rng(RNG), **options)
+    return certificate(cs.moment, region, np.random.default_rng(RNG), **options)
 
 
 FOURIER2 = mb.RandomFourier(dim_in=2, dim=10, lengthscale=0.5, rng=0)
@@ -83,7 +83,7 @@ def test_the_form_of_one_theta_is_often_much_smaller():
 
 def inside(cs, rng, directions):
     """Parameters of the set, those at its border in many directions included."""
-    border = cs._maximum(directions, None, with_theta=True).theta
+    border = cs.moment.exact.support(directions).points
     mixed = rng.dirichlet(np.ones(3), size=200)
     inner = np.einsum("nk,nkd->nd", mixed, border[rng.integers(0, len(border), size=(200, 3))])
     thetas = np.vstack((border, inner))
@@ -244,9 +244,9 @@ def test_misspecification_counts_twice_in_a_difference():
     allowed, _, _ = sequence(0, t=0, misspecification=0.05)
     rows = rng.normal(size=(30, 4))
     # Without data both sets are the ball, so that only the 2ε differ.
-    difference = largest_difference(plain, rows, rows[3])
+    difference = plain.moment.largest_difference(rows, rows[3])
     assert difference == pytest.approx(max(np.linalg.norm(row - rows[3]) for row in rows))
-    assert largest_difference(allowed, rows, rows[3]) == pytest.approx(difference + 0.1)
+    assert allowed.moment.largest_difference(rows, rows[3]) == pytest.approx(difference + 0.1)
     plain, _, _ = sequence(0, FOURIER2, t=0)
     allowed, _, _ = sequence(0, FOURIER2, t=0, misspecification=0.05)
     gaps = [certify(cs, UNIT2).gap for cs in (plain, allowed)]
@@ -256,7 +256,7 @@ def test_misspecification_counts_twice_in_a_difference():
 
 def test_the_bound_on_the_optimum_says_how_loose_it_may_be():
     cs, _, _ = sequence(0, FOURIER2)
-    optimum = bound_optimum(cs, UNIT2, np.random.default_rng(0), at_least=0.0)
+    optimum = bound_optimum(cs.moment, UNIT2, np.random.default_rng(0), at_least=0.0)
     assert optimum.found <= optimum.upper <= optimum.found + optimum.tolerance + 1e-8
     assert optimum.found == pytest.approx(cs.upper(optimum.action)[0])
 
@@ -294,10 +294,11 @@ def test_refuted_assumptions_raise_or_are_said_to_be(region):
         assert cs.is_empty
         if on_empty == "raise":
             with pytest.raises(mb.AssumptionsRefuted):
-                certify(cs, region)
+                mb.UCB(cs, region).certificate()
             continue
         with pytest.warns(mb.AssumptionsRefutedWarning):
-            found = certify(cs, region)
+            found = mb.UCB(cs, region).certificate()
+        assert not certify(cs, region).trusted
         assert (found.trusted, found.proven) == (False, False)
         assert "WARNING: the data refute the stated assumptions" in str(found)
 
@@ -312,6 +313,6 @@ def test_a_policy_certifies_what_its_sequence_does():
 
 def test_a_box_without_width_is_certified():
     cs = mb.MartingaleMixture(mb.RandomFourier(dim_in=2, dim=5, rng=0), sigma=0.2, norm_bound=1.0)
-    found = certificate(cs, mb.Box([0.3, 0.4], [0.3, 0.4]), np.random.default_rng(0))
+    found = certificate(cs.moment, mb.Box([0.3, 0.4], [0.3, 0.4]), np.random.default_rng(0))
     assert found.proof == "branch-and-bound"
     assert found.gap == pytest.approx(0.0, abs=1e-6)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import mixbandit as mb
-from mixbandit.data import _BUFFER_ROWS, Statistics
+from mixbandit.data import _BUFFER_ROWS, Data
 
 
 def data(t, d, seed=0):
@@ -13,10 +13,9 @@ def data(t, d, seed=0):
 @pytest.mark.parametrize("t", [0, 1, 3, 5, 31, 32, 33, 500])
 def test_the_factor_has_the_gram_matrix_of_the_data(t):
     Phi, r = data(t, 5)
-    stats = Statistics(5)
-    stats.update(Phi, r)
+    stats = Data(5).learn(Phi, r)
     both = np.column_stack((Phi, r))
-    C = stats.factor()
+    C = stats.factor
     np.testing.assert_allclose(C.T @ C, both.T @ both, atol=1e-11)
     np.testing.assert_array_equal(np.tril(C, -1), 0.0)
     assert stats.count == t
@@ -25,32 +24,29 @@ def test_the_factor_has_the_gram_matrix_of_the_data(t):
 @pytest.mark.parametrize("cuts", [[1] * 100, [32, 1, 67], [99, 1], [33, 33, 34], [0, 100, 0]])
 def test_any_grouping_gives_the_same_statistics(cuts):
     Phi, r = data(100, 6)
-    whole, parts = Statistics(6), Statistics(6)
-    whole.update(Phi, r)
+    whole, parts = Data(6).learn(Phi, r), Data(6)
     start = 0
     for cut in cuts:
-        parts.update(Phi[start : start + cut], r[start : start + cut])
+        parts = parts.learn(Phi[start : start + cut], r[start : start + cut])
         start += cut
-    a, b = whole.factor(), parts.factor()
+    a, b = whole.factor, parts.factor
     np.testing.assert_allclose(a.T @ a, b.T @ b, rtol=1e-12, atol=1e-12)
 
 
 def test_reading_changes_nothing():
     Phi, r = data(100, 4)
-    read, unread = Statistics(4), Statistics(4)
+    read, unread = Data(4), Data(4)
     for row, reward in zip(Phi, r, strict=True):
-        for stats in (read, unread):
-            stats.update(row[None], reward[None])
-        read.spectrum()
-    np.testing.assert_array_equal(read.factor(), unread.factor())
+        read, unread = (part.learn(row[None], reward[None]) for part in (read, unread))
+        assert read.spectrum.rank
+    np.testing.assert_array_equal(read.factor, unread.factor)
 
 
 def test_spectrum_explains_the_rewards():
     Phi, r = data(40, 6)
     Phi[:, 5] = Phi[:, 0] - Phi[:, 1]  # rank 5
-    stats = Statistics(6)
-    stats.update(Phi, r)
-    spectrum = stats.spectrum()
+    stats = Data(6).learn(Phi, r)
+    spectrum = stats.spectrum
     assert spectrum.rank == 5
     fitted = spectrum.basis @ (spectrum.z / spectrum.singular)
     theta, *_ = np.linalg.lstsq(Phi, r, rcond=None)
@@ -61,9 +57,8 @@ def test_spectrum_explains_the_rewards():
 def test_spectrum_in_whitened_coordinates():
     Phi, r = data(40, 3)
     root, shift = np.tril(np.ones((3, 3))), np.array([1.0, -2.0, 0.5])
-    stats = Statistics(3)
-    stats.update(Phi, r)
-    spectrum = stats.spectrum(shift, root)
+    stats = Data(3).learn(Phi, r)
+    spectrum = stats.seen_from(shift, root)
     np.testing.assert_allclose(
         spectrum.basis * spectrum.singular**2 @ spectrum.basis.T, root.T @ Phi.T @ Phi @ root, rtol=1e-12
     )
@@ -73,38 +68,49 @@ def test_spectrum_in_whitened_coordinates():
 
 
 def test_no_information_is_rank_zero():
-    stats = Statistics(3)
-    assert stats.spectrum().rank == 0
-    stats.update(np.zeros((4, 3)), np.ones(4))
-    spectrum = stats.spectrum()
+    assert Data(3).spectrum.rank == 0
+    spectrum = Data(3).learn(np.zeros((4, 3)), np.ones(4)).spectrum
     assert (spectrum.rank, spectrum.residual(1.0)) == (0, pytest.approx(4.0))
 
 
 def test_memory_does_not_grow():
-    stats = Statistics(3)
+    stats = Data(3)
     for _ in range(10 * _BUFFER_ROWS):
-        stats.update(np.ones((1, 3)), np.ones(1))
-        assert stats._factor.shape == (4, 4)
-        assert stats._buffer.shape == (_BUFFER_ROWS, 4)
+        stats = stats.learn(np.ones((1, 3)), np.ones(1))
+        stored = stats.state_dict()
+        assert stored["factor"].shape == (4, 4)
+        assert len(stored["buffer"]) <= _BUFFER_ROWS
+
+
+def test_what_was_learnt_earlier_stays_as_it_was():
+    """Values share rows: whoever goes on from an earlier one must not change the later ones."""
+    Phi, r = data(70, 4)
+    trunk = [Data(4)]
+    for row, reward in zip(Phi, r, strict=True):
+        trunk.append(trunk[-1].learn(row[None], reward[None]))
+    branches = [part.learn(7.0 * Phi[:3], r[:3]) for part in trunk]
+    for n, (part, branch) in enumerate(zip(trunk, branches, strict=True)):
+        for found, expected in ((part, Data(4).learn(Phi[:n], r[:n])), (branch, None)):
+            rows = np.column_stack((Phi[:n], r[:n]))
+            if expected is None:
+                rows = np.vstack((rows, np.column_stack((7.0 * Phi[:3], r[:3]))))
+            np.testing.assert_allclose(found.factor.T @ found.factor, rows.T @ rows, atol=1e-9)
+            assert found.count == len(rows)
 
 
 def test_state_dict_goes_on_to_the_bit():
     Phi, r = data(90, 4)
-    stats = Statistics(4)
-    stats.update(Phi[:50], r[:50])
-    stats.update(Phi[50:55], r[50:55])
-    again = Statistics.from_state_dict(stats.state_dict())
-    for part in (stats, again):
-        for row, reward in zip(Phi[55:], r[55:], strict=True):
-            part.update(row[None], reward[None])
-    np.testing.assert_array_equal(stats.factor(), again.factor())
+    stats = Data(4).learn(Phi[:50], r[:50]).learn(Phi[50:55], r[50:55])
+    again = Data.from_state_dict(stats.state_dict())
+    for row, reward in zip(Phi[55:], r[55:], strict=True):
+        stats, again = (part.learn(row[None], reward[None]) for part in (stats, again))
+    np.testing.assert_array_equal(stats.factor, again.factor)
     assert again.count == 90
 
 
 @pytest.mark.parametrize("spoil", ["factor", "buffer", "missing", "nan", "count", "text", "triangle", "dim"])
 def test_a_damaged_state_is_refused(spoil):
-    stats = Statistics(2)
-    stats.update(*data(3, 2))
+    stats = Data(2).learn(*data(3, 2))
     state = stats.state_dict()
     if spoil == "missing":
         del state["count"]
@@ -123,4 +129,4 @@ def test_a_damaged_state_is_refused(spoil):
     else:
         state["buffer"] = np.zeros((9, 3))
     with pytest.raises(mb.DamagedState):
-        Statistics.from_state_dict(state)
+        Data.from_state_dict(state)

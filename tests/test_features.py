@@ -58,7 +58,7 @@ def test_the_jacobian_agrees_with_vjp(phi):
 def test_features_and_gradients_at_once_are_those_one_after_the_other(phi):
     rng = np.random.default_rng(2)
     actions, v = rng.normal(size=(6, phi.dim_in)), rng.normal(size=(6, phi.dim))
-    value, pullback = phi._linearised(actions)
+    value, pullback = phi.linearised(actions)
     np.testing.assert_array_equal(value, phi(actions))
     np.testing.assert_array_equal(pullback(v), phi.vjp(actions, v))
 

@@ -174,9 +174,8 @@ def test_the_widths_of_a_run_sum_to_less_than_the_worst_case(c):
             assert regret <= widths <= bound
         reported = bandit.regret_bound()
         assert reported.widths == pytest.approx(widths, rel=1e-6)
-        assert widths <= reported.analytic
         assert regret <= reported.hindsight
-        assert reported.best == min(reported.widths, reported.analytic, reported.hindsight)
+        assert reported.best == min(reported.widths, reported.hindsight)
 
 
 def test_more_rounds_noise_or_confidence_cost_more():
@@ -225,9 +224,7 @@ def test_what_only_one_theorem_takes_is_checked_too():
         worst_case(**options, c=0.0)
 
 
-BOUND = RegretBound(
-    rounds=7, widths=3.0, analytic=5.0, hindsight=2.0, proof="enumerated", hindsight_proof="enumerated", delta=0.05
-)
+BOUND = RegretBound(rounds=7, widths=3.0, hindsight=2.0, proof="enumerated", hindsight_proof="enumerated", delta=0.05)
 
 
 def test_the_best_bound_is_the_least_of_the_proven_ones():
@@ -237,7 +234,7 @@ def test_the_best_bound_is_the_least_of_the_proven_ones():
         ({"hindsight": None, "hindsight_proof": None}, 3.0),
         ({"proof": "search", "hindsight_proof": "range"}, 2.0),
         ({"proof": "search", "hindsight_proof": "search"}, None),
-        ({"widths": None, "analytic": None, "hindsight": None, "hindsight_proof": None}, None),
+        ({"widths": None, "hindsight": None, "hindsight_proof": None}, None),
         ({"trusted": False}, None),
         ({"guarantee": "bayesian"}, None),
     ):

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from mixbandit import UCB, Categorical, Float, Int, OFULSequence, RandomFourier, Space, Tuner, WithConstant
+from mixbandit import UCB, Assumptions, Categorical, Float, Int, OFULSequence, RandomFourier, Space, Tuner
+from mixbandit.features import WithConstant
 from mixbandit.search import Pessimism, search_box
-from mixbandit.tuning.assumptions import FEATURES, LENGTHSCALE, Objective, default_features
+from mixbandit.tuning.assumptions import FEATURES, LENGTHSCALE, default_features
 from mixbandit.tuning.tuner import EXPLORATION, INITIAL
 
 from . import tasks
@@ -162,7 +163,7 @@ class _Oful:
     """The same as ours, on the ellipsoids of OFUL with its own α = σ²; for comparison only."""
 
     def __init__(self, settings: TuningSettings, space: Space, seed: int) -> None:
-        stated = Objective((0.0, 1.0), tasks.SAMPLES)
+        stated = Assumptions((0.0, 1.0), tasks.SAMPLES)
         sequence = OFULSequence(
             default_features(space), sigma=stated.noise, norm_bound=stated.norm, delta=stated.delta, on_empty="inflate"
         )
@@ -181,9 +182,8 @@ class _Oful:
         self._policy.tell(trial, value - 0.5)
 
     def recommend(self) -> dict[str, Any]:
-        sequence = self._policy.sequence
-        found = search_box(
-            Pessimism(sequence, None), sequence.features, self._space.region, np.random.default_rng(0)
-        ).action
+        sequence, moment = self._policy.sequence, self._policy.moment
+        score, rng = Pessimism(moment.exact), np.random.default_rng(0)
+        found = search_box(score, moment.model, self._space.region, rng).action
         lower, upper = float(sequence.lower(found)[0]) + 0.5, float(sequence.upper(found)[0]) + 0.5
         return {"recommendation": self._space.decode(found), "lower": lower, "upper": upper}

@@ -49,7 +49,7 @@ def check_finite(array: Array, name: str, largest: float = LARGEST_ENTRY) -> Non
     """Raise InvalidInput naming the first entry that is NaN, infinite or too large."""
     # One pass suffices in the usual case: NaN and infinity both fail the comparison.
     usable = np.abs(array) <= largest
-    if usable.all():
+    if np.logical_and.reduce(usable, axis=None):  # `all` by the shortest way
         return
     index = tuple(int(i) for i in np.argwhere(~usable)[0])
     where = f"{name}[{', '.join(map(str, index))}]" if index else name

@@ -109,20 +109,20 @@ def certificate(
 
 def _over_arms(moment: Moment, arms: Arms) -> Certificate:
     directions = moment.directions(arms.actions)
-    lower, upper = moment.lower(directions), moment.upper(directions)
-    best = int(np.argmax(lower.values))
-    at_least, optimum = float(lower.values[best]), float(upper.values.max())
+    lower, upper, contradicts = moment.interval(directions)
+    best = int(np.argmax(lower))
+    at_least, optimum = float(lower[best]), float(upper.max())
     gap = min(moment.largest_difference(directions, directions[best]), optimum - at_least)
     return Certificate(
         action=arms.actions[best].copy(),
         label=None if arms.labels is None else arms.labels[best],
         lower=at_least,
-        upper=float(upper.values[best]),
+        upper=float(upper[best]),
         optimum_upper=optimum,
         optimum_found=optimum,
         gap=max(gap, 0.0),
         proof="enumerated",
-        trusted=not (moment.is_empty or lower.contradicts or upper.contradicts),
+        trusted=not (moment.is_empty or contradicts),
         **_stamp(moment),
     )
 
@@ -130,8 +130,8 @@ def _over_arms(moment: Moment, arms: Arms) -> Certificate:
 def _over_box(moment: Moment, box: Box, rng: np.random.Generator, proof: str | None, warm: Array | None) -> Certificate:
     best = search_box(Pessimism(moment.exact), moment.model, box, rng, warm=warm).action
     own = moment.directions(best[None])
-    lower, upper = moment.lower(own), moment.upper(own)
-    at_least = float(lower.values[0])
+    lower, upper, contradicts = moment.interval(own)
+    at_least = float(lower[0])
     optimum = bound_optimum(moment, box, rng, at_least=at_least, proof=proof, warm=warm)
     gap = optimum.upper - at_least
     if _branches(moment, box, proof):
@@ -140,12 +140,12 @@ def _over_box(moment: Moment, box: Box, rng: np.random.Generator, proof: str | N
     return Certificate(
         action=best,
         lower=at_least,
-        upper=float(upper.values[0]),
+        upper=float(upper[0]),
         optimum_upper=optimum.upper,
         optimum_found=optimum.found,
         gap=max(gap, 0.0),
         proof=optimum.proof,
-        trusted=not (moment.is_empty or lower.contradicts or upper.contradicts),
+        trusted=not (moment.is_empty or contradicts),
         **_stamp(moment),
     )
 
@@ -179,7 +179,7 @@ def bound_optimum(
         return Optimum(high, "range", found, top, tolerance)
     if _branches(moment, box, proof):
         maximum = _branch(moment, box, 0.0, top, tolerance)
-        upper = float(moment.response.upper(np.array([maximum])).values[0])
+        upper = moment.response.most(maximum)
         how = "range" if high is not None and upper >= high else "branch-and-bound"
         return Optimum(upper, how, found, top, tolerance)
     if high is not None:

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mixbandit._checks import Array
+from mixbandit._lazy import lapack, lazy
 from mixbandit.errors import DamagedState, reading
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -165,7 +165,7 @@ class Data:
             memory=memory,
         )
 
-    @cached_property
+    @lazy
     def factor(self) -> Array:
         """The upper-triangular factor C of everything seen, (d+1, d+1); rows may be zero while t ≤ d."""
         if self._buffer is None or not self._waiting:
@@ -177,7 +177,7 @@ class Data:
         """The least-squares residual ‖Φθ − r‖², or less where Φ is nearly singular."""
         return float(self.factor[-1, -1]) ** 2
 
-    @cached_property
+    @lazy
     def spectrum(self) -> Spectrum:
         """Φ and r decomposed."""
         return self.seen_from(None, None)
@@ -185,14 +185,14 @@ class Data:
     def seen_from(self, shift: Array | None, root: Array | None) -> Spectrum:
         """ΦL and r − Φθ₀ decomposed, for θ₀ = `shift` (None: 0) and L = `root` (None: I)."""
         factor = self.factor
-        used = factor[:, :-1].any(axis=1)
+        used = np.logical_or.reduce(factor[:, :-1], axis=1)
         rows, rewards = factor[used, :-1], factor[used, -1]
         unexplained = factor[~used, -1]
         if shift is not None:
             rewards = rewards - rows @ shift
         if root is not None:
             rows = rows @ root
-        left, singular, right = np.linalg.svd(rows, full_matrices=False)
+        left, singular, right = _svd(rows)
         z = left.T @ rewards
         rank = numerical_rank(singular, self.dim)
         outside = float(unexplained @ unexplained)
@@ -206,25 +206,23 @@ class Data:
         return known
 
     def _ridge(self, alpha: float) -> Ridge:
-        from scipy.linalg import lapack
-
         d, root_alpha = self.dim, math.sqrt(alpha)
         penalty = np.zeros((d, d + 1), order="F")
         penalty.ravel(order="F")[: d * d : d + 1] = root_alpha
         # The d: the penalty is upper trapezoidal, and stays so while it is folded in.
-        folded, _, _, info = lapack.dtpqrt(d, min(_PANEL, d + 1), self.factor, penalty)
+        folded, _, _, info = lapack().dtpqrt(d, min(_PANEL, d + 1), self.factor, penalty)
         if info != 0:
             raise RuntimeError(f"LAPACK's dtpqrt refused argument {-info}")
         root = folded[:d, :d]
-        inverse, info = lapack.dtrtri(root)
+        inverse, info = lapack().dtrtri(root)
         if info != 0:
             raise RuntimeError(f"LAPACK's dtrtri returned {info}")
         return Ridge(
             alpha,
             inverse,
             inverse @ folded[:d, d],
-            2.0 * float(np.log(np.abs(root.diagonal()) / root_alpha).sum()),
-            float(np.abs(root).max()) <= _WELL_CONDITIONED * root_alpha,
+            2.0 * float(np.add.reduce(np.log(np.abs(root.diagonal()) / root_alpha))),
+            float(np.maximum.reduce(np.abs(root), axis=None)) <= _WELL_CONDITIONED * root_alpha,
         )
 
     def state_dict(self) -> dict[str, Any]:
@@ -259,7 +257,17 @@ class Data:
         buffer.used = len(waiting)
         folded = np.array(factor, order="F")
         options = {"count": count, "weight2": weight2, "waiting": len(waiting), "memory": memory}
-        return cls(dim, folded=folded, buffer=buffer, **options)  # type: ignore[arg-type]
+        return cls(dim, folded=folded, buffer=buffer, **options)
+
+
+def _svd(rows: Array) -> tuple[Array, Array, Array]:
+    """The thin singular value decomposition, as numpy's without what it does around it."""
+    if not rows.size:
+        return np.empty((len(rows), 0)), np.empty(0), np.empty((0, rows.shape[1]))
+    left, singular, right, info = lapack().dgesdd(rows, compute_uv=1, full_matrices=0)
+    if info != 0:
+        raise RuntimeError(f"LAPACK's dgesdd returned {info}: the singular values did not converge")
+    return left, singular, right
 
 
 def numerical_rank(singular: Array, dim: int) -> int:
@@ -272,10 +280,8 @@ def numerical_rank(singular: Array, dim: int) -> int:
 
 def _fold(factor: Array, rows: Array) -> Array:
     """The triangular factor of `factor` stacked on `rows`; the arguments are left as they are."""
-    from scipy.linalg import lapack  # a third of the time to import the package, if imported above
-
     # The zero: `rows` is a full rectangle, without a triangular part of its own.
-    folded, _, _, info = lapack.dtpqrt(0, min(_PANEL, len(factor)), factor, rows)
+    folded, _, _, info = lapack().dtpqrt(0, min(_PANEL, len(factor)), factor, rows)
     if info != 0:
         raise RuntimeError(f"LAPACK's dtpqrt refused argument {-info}")
     return np.asarray(folded)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import mixbandit as mb
-from mixbandit.search import Linear, Optimism, search_box
 from mixbandit.actions import Levels, MixedBox, Pin, region_from_state_dict
 from mixbandit.simulate.environments import largest_expected
+from tests.helpers.scores import linear, optimism, search_box
 
 CATEGORY = Levels((1, 2, 3), np.eye(3), ordered=False)
 MANY = Levels((4,), np.linspace(0.0, 1.0, 12)[:, None], ordered=True)
@@ -104,12 +104,12 @@ def test_bad_levels_are_refused(levels):
 def test_the_search_finds_the_best_of_everything(seed):
     """Against every combination with a fine grid of the float."""
     phi = mb.RandomFourier(6, 40, 1.5, rng=seed)
-    score = Optimism(sequence(phi, seed), None)
+    score = optimism(sequence(phi, seed), None)
     found = search_box(score, phi, mixed(), np.random.default_rng(seed))
     assert valid(found.action)
     assert valid(found.optima)
-    assert found.value == pytest.approx(score.values(phi(found.action))[0])
-    best = score.values(phi(all_rows(np.linspace(0.0, 1.0, 41)))).max()
+    assert found.value == pytest.approx(score.maximum(phi(found.action))[0])
+    best = score.maximum(phi(all_rows(np.linspace(0.0, 1.0, 41)))).max()
     assert found.value >= best - 1e-3 * abs(best)
 
 
@@ -117,11 +117,12 @@ def test_the_search_finds_the_best_of_everything(seed):
 def test_few_discrete_actions_are_enumerated(seed):
     box = MixedBox(np.zeros(4), np.ones(4), [Levels((0, 1, 2), np.eye(3), False), Levels((3,), FEW.values, True)])
     phi = mb.RandomFourier(4, 30, 0.3, rng=seed)
-    score = Linear(np.random.default_rng(seed).normal(size=30))
+    theta = np.random.default_rng(seed).normal(size=30)
+    score = linear(theta)
     rows = np.array([[*np.eye(3)[c], FEW.values[j, 0]] for c in range(3) for j in range(3)])
     found = search_box(score, phi, box, np.random.default_rng(0))
-    assert found.value == score.values(phi(rows)).max()
-    value, proven = largest_expected(phi, score._theta, box)
+    assert found.value == score.maximum(phi(rows)).max()
+    value, proven = largest_expected(phi, theta, box)
     assert proven
     assert value == pytest.approx(found.value, rel=1e-5)
 
@@ -130,7 +131,7 @@ def test_many_categories_are_searched_without_trying_all_combinations():
     parts = [Levels(tuple(range(6 * i, 6 * i + 6)), np.eye(6), False) for i in range(6)]  # 46,656 combinations
     box = MixedBox(np.zeros(36), np.ones(36), parts)
     theta = np.random.default_rng(3).normal(size=36)
-    found = search_box(Linear(theta), mb.Identity(36), box, np.random.default_rng(0))
+    found = search_box(linear(theta), mb.Identity(36), box, np.random.default_rng(0))
     assert found.value == pytest.approx(theta.reshape(6, 6).max(axis=1).sum())
     assert found.evaluations < 5000
 
@@ -152,7 +153,7 @@ def test_a_bandit_plays_allowed_actions_and_its_certificate_is_proven_and_right(
     assert worth.max() - float(phi(found.action)[0] @ theta) <= found.gap
     # The proof is not that of the box around: categories in between would be worth more.
     around = mb.CMMUCB(phi, actions=mb.Box(np.zeros(6), np.ones(6)), sigma=0.1, norm_bound=10.0)
-    around.sequence = bandit.sequence
+    around.moment = bandit.moment
     assert found.optimum_upper <= around.certificate().optimum_upper + 1e-9
     bandit.save(tmp_path / "bandit")
     np.testing.assert_array_equal(mb.load(tmp_path / "bandit").ask().action, bandit.ask().action)

@@ -6,16 +6,11 @@ import numpy as np
 import pytest
 
 import mixbandit as mb
-from mixbandit._files import encoded
-from tests.bandits.worlds import ARMS, BOX, PHI, POLICIES, THETA, make, play, reward
+from mixbandit.bandits import choosing
+from tests.helpers.worlds import ARMS, BOX, PHI, POLICIES, THETA, everything, make, play, reward
 
 EVERY = [pytest.param(name, region, id=f"{name}, {region}") for name in POLICIES for region in ("arms", "box")]
 on_every_policy = pytest.mark.parametrize(("name", "region"), EVERY)
-
-
-def everything(policy):
-    """All that a policy remembers, comparable."""
-    return encoded(policy.state_dict(), "policy")
 
 
 @on_every_policy
@@ -160,7 +155,7 @@ def test_an_interrupted_ask_changes_nothing(name, region, monkeypatch):
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(type(policy.sequence), "_both_bounds", interrupted)
+    monkeypatch.setattr(choosing, "made", interrupted)
     with pytest.raises(KeyboardInterrupt):
         policy.ask(n=3)
     assert everything(policy) == before

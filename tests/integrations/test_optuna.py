@@ -15,8 +15,8 @@ from optuna.testing.pytest_samplers import BasicSamplerTestCase, RelativeSampler
 
 import mixbandit as mb
 from mixbandit.integrations.optuna import LOWER, UPPER, MixBanditSampler, StopOnGap, as_distribution
-from tests.spaces import EVERYTHING
-from tests.test_certify import SPACE, objective, worth
+from tests.helpers.runs import SPACE, objective, worth
+from tests.helpers.spaces import EVERYTHING
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 STATED = {"reward_range": (0.0, 1.0), "samples": 100}
@@ -176,10 +176,10 @@ def test_a_new_sampler_goes_on_from_the_study(tmp_path):
     trial = again.ask()
     other = trial.suggest_float("x", -1.0, 1.0), trial.suggest_float("y", 0.01, 1.0, log=True)
     assert other != point
-    cache = again.sampler._cache
-    assert cache.tuner.told == 15
-    assert len(cache.tuner.pending) == 2
-    assert waiting.number in cache.followed
+    tuner = again.sampler.tuner(again)
+    assert tuner.told == 15
+    assert len(tuner.pending) == 2
+    assert any(pending.parameters == pytest.approx(waiting.params) for pending in tuner.pending)
 
 
 def test_parameters_that_are_chosen_and_not_yet_asked_for_count_as_pending():
@@ -190,8 +190,8 @@ def test_parameters_that_are_chosen_and_not_yet_asked_for_count_as_pending():
     second = MixBanditSampler(seed=1, n_startup_trials=0)
     study.sampler = second
     simple(study.ask())
-    (pending,) = (t for n, t in second._cache.followed.items() if n == first.number)
-    assert pending.parameters == pytest.approx({"x": first.params["x"], "y": first.relative_params["y"]})
+    expected = pytest.approx({"x": first.params["x"], "y": first.relative_params["y"]})
+    assert sum(pending.parameters == expected for pending in second.tuner(study).pending) == 1
 
 
 def test_it_can_be_pickled_and_seeded():
@@ -207,7 +207,7 @@ def test_it_can_be_pickled_and_seeded():
     again = cloudpickle.loads(cloudpickle.dumps(study.sampler))
     study.sampler = again
     study.optimize(simple, n_trials=1)
-    assert again._cache.tuner.told == 12
+    assert again.tuner(study).told == 13
 
 
 def test_trials_that_fail_or_are_pruned_are_neither_pending_nor_values():
@@ -223,7 +223,7 @@ def test_trials_that_fail_or_are_pruned_are_neither_pending_nor_values():
 
     study.optimize(objective, n_trials=18, catch=RuntimeError)
     study.ask().suggest_float("x", -1.0, 1.0)
-    tuner = study.sampler._cache.tuner
+    tuner = study.sampler.tuner(study)
     assert tuner.told == 6
     assert len(tuner.pending) == 1
 
@@ -233,9 +233,9 @@ def test_a_trial_with_other_parameters_than_were_chosen_counts_as_what_it_was():
     study.optimize(simple, n_trials=4)
     study.enqueue_trial({"x": 0.123, "y": 0.5})
     study.optimize(simple, n_trials=2)
-    tuner = study.sampler._cache.tuner
-    assert tuner.told == 5
-    by_hand = mb.Tuner(tuner.space, **STATED).learn([(t.params, t.value) for t in study.trials[:5]])
+    tuner = study.sampler.tuner(study)
+    assert tuner.told == 6
+    by_hand = mb.Tuner(tuner.space, **STATED).learn([(t.params, t.value) for t in study.trials])
     at = {"x": 0.2, "y": 0.2}
     assert tuner.adopt(at).interval == pytest.approx(by_hand.adopt(at).interval, abs=1e-9)
 
@@ -294,7 +294,7 @@ def test_a_callback_says_what_is_missing_and_looks_as_often_as_it_should(monkeyp
     looked, stop = [], StopOnGap(0.1, every=4, **STATED)
     monkeypatch.setattr(
         "mixbandit.integrations.optuna.stopping.certify",
-        lambda study, **_: looked.append(len(study.trials)) or mb_certificate(),
+        lambda study, *_, **__: looked.append(len(study.trials)) or mb_certificate(),
     )
     study = make(**STATED)
 
@@ -384,7 +384,7 @@ def test_choices_of_any_kind(choices):
     again = MixBanditSampler(seed=1, **STATED)
     study.sampler = again
     study.optimize(objective, n_trials=1)
-    assert again._cache.tuner.told == 8
+    assert again.tuner(study).told == 9
 
 
 def test_choices_that_optuna_takes_for_equal_are_refused():
@@ -400,7 +400,7 @@ def test_choices_that_optuna_takes_for_equal_are_refused():
 def test_without_stated_noise_any_values_will_do(values):
     study, left = make("minimize", n_startup_trials=0), iter(values * 4)
     study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0) * 0.0 + next(left), n_trials=len(values) * 4)
-    assert study.sampler._cache is not None or len(values) == 1
+    assert study.sampler.tuner(study).told == len(values) * 4
 
 
 def test_a_sampler_around_it_may_fix_parameters():
@@ -410,7 +410,7 @@ def test_a_sampler_around_it_may_fix_parameters():
     study = optuna.create_study(direction="maximize", sampler=around)
     study.optimize(lambda trial: of_everything(suggest(trial, EVERYTHING)), n_trials=6)
     assert all(trial.params["a"] == 0.25 for trial in study.trials)
-    assert inner._cache.tuner.told == 5
+    assert inner.tuner(study).told == 6
 
 
 def test_an_independent_sampler_is_told_of_trials():
@@ -422,11 +422,8 @@ def test_an_independent_sampler_is_told_of_trials():
 
 def test_threads_keep_what_was_learnt():
     study = make(n_startup_trials=2, **STATED)
-    made = []
-    started = study.sampler._started
-    study.sampler._started = lambda *args: made.append(1) or started(*args)
     study.optimize(simple, n_trials=30, n_jobs=4)
-    assert len(made) <= 3
+    assert study.sampler.tuner(study).told == 30
 
 
 def test_processes_with_the_same_seed_begin_differently():

@@ -99,5 +99,5 @@ def test_processes_share_a_study(storage):
     assert study.best_value > 0.8
     study.sampler = MixBanditSampler(reward_range=(0, 1), samples=100)
     study.ask().suggest_float("x", 0.0, 1.0)
-    assert study.sampler._cache.tuner.told == len(trials)
+    assert study.sampler.tuner(study).told == len(trials)
     assert study.sampler.certificate(study).t == len(trials)

@@ -3,7 +3,7 @@ import pytest
 
 import mixbandit as mb
 from mixbandit.mixtures import log_det
-from tests.sequences.instances import draw, prior, radius2_by_definition
+from tests.helpers.instances import draw, prior, radius2_by_definition
 
 # What the t×t definition itself can be trusted for in double precision.
 WELL_CONDITIONED = [seed for seed in range(200) if draw(seed).family not in ("huge features", "graded features")]

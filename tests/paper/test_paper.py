@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import mixbandit as mb
-from mixbandit.paper import deviations, fig1, fig2, fig3, fig4, fig5, fig6, paper, table1
+from mixbandit.paper import deviations, fig1, fig2, fig3, fig4, fig5, fig6, parts, table1
 from mixbandit.paper.page import filled
-from mixbandit.paper.paper import PARTS, Plan
 from mixbandit.paper.parallel import Workers
+from mixbandit.paper.parts import PARTS, Plan
 from mixbandit.paper.published import TABLE1
 from mixbandit.paper.svm import PAPER_ALGORITHMS, PAPER_DATASETS, SvmSettings, SvmTuning
 
@@ -242,7 +242,7 @@ def test_every_part_is_written_as_pdf_png_and_csv(tmp_path):
         assert comment.startswith("# mixbandit: ")
         assert "command: x" in comment
         assert all(len(row) == len(next(csv.reader([header]))) for row in csv.reader(rows))
-    assert set(PARTS) == set(paper.REPETITIONS)
+    assert set(PARTS) == set(parts.REPETITIONS)
 
 
 def test_jobs_and_interruptions_do_not_change_a_digit(tmp_path):
@@ -266,9 +266,9 @@ def test_jobs_and_interruptions_do_not_change_a_digit(tmp_path):
 def test_claims_of_parts_that_ran_at_different_times_are_kept_together(tmp_path):
     one, two = (PARTS[name](plan(tmp_path)) for name in ("fig1", "fig4"))
     for part, command in ((two, "first"), (one, "second"), (two, "third")):
-        paper.record_claims(tmp_path, part, command)
+        parts.record_claims(tmp_path, part, command)
     _, header, *rows = csv.reader((tmp_path / "claims.csv").read_text().splitlines())
-    assert header == list(paper.CLAIMS)
+    assert header == list(parts.CLAIMS)
     assert [(row[0], row[-1]) for row in rows] == [("fig1", "second")] * 2 + [("fig4", "third")] * 4
 
 

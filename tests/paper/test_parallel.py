@@ -1,6 +1,5 @@
 """Whoever works, and whatever happens to them, the numbers are the same."""
 
-import dataclasses
 import os
 import signal
 import subprocess
@@ -14,11 +13,7 @@ import pytest
 import mixbandit as mb
 from mixbandit.paper.parallel import ALONE, BACKENDS, Workers, cluster, repeat
 from mixbandit.paper.store import ResultStore
-
-
-@dataclasses.dataclass(frozen=True)
-class Settings:
-    name: str = "x"
+from tests.helpers.parallel import Settings
 
 
 def rounded(repetition):
@@ -108,7 +103,7 @@ def test_kill_9_costs_at_most_the_repetitions_under_way(tmp_path, jobs):
         from pathlib import Path
         from mixbandit.paper.parallel import Workers, repeat
         from mixbandit.paper.store import ResultStore
-        from tests.paper.test_parallel import Settings, slow
+        from tests.helpers.parallel import Settings, slow
         if __name__ == "__main__":
             store = ResultStore(Path({str(tmp_path)!r}), "x", Settings(), ("value",))
             repeat(slow, 100, store, workers=Workers({jobs}), progress=lambda done: print(done, flush=True))
@@ -125,8 +120,3 @@ def test_kill_9_costs_at_most_the_repetitions_under_way(tmp_path, jobs):
     rows = ResultStore(tmp_path, "x", Settings(), ("value",)).rows
     assert len(rows) >= reported
     assert all(row == (str(i * i),) for i, row in rows.items())
-
-
-def slow(repetition):
-    time.sleep(0.1)
-    return (repetition**2,)

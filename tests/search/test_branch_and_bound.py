@@ -6,8 +6,16 @@ import numpy as np
 import pytest
 
 import mixbandit as mb
-from mixbandit.search import branch_and_bound as bounding
-from mixbandit.search.branch_and_bound import Reach, bound_over_box, can_bound
+from mixbandit.search import Reach, branch_and_bound
+from mixbandit.sequences import FeatureModel
+
+
+def bound_over_box(h, reach, features, box, **options):
+    return branch_and_bound.bound_over_box(h, reach, FeatureModel(features), box, **options)
+
+
+def can_bound(features, box):
+    return branch_and_bound.can_bound(FeatureModel(features), box)
 
 
 def waves(actions):
@@ -47,7 +55,7 @@ def tasks(phi, seed):
     cs.update(actions, phi(actions) @ (theta / np.linalg.norm(theta)) + 0.1 * rng.normal(size=60))
 
     def upper(rows):
-        return cs._maximum(rows, None, with_theta=False).value
+        return cs.moment.exact.maximum(rows)
 
     yield upper, Reach(2.0), np.maximum(upper(np.eye(phi.dim)), upper(-np.eye(phi.dim)))
 
@@ -108,7 +116,7 @@ def test_a_part_is_never_worse_than_the_whole():
 @pytest.mark.parametrize("name", ["Fourier", "tanh", "function"])
 def test_cells_that_wait_their_turn_are_not_forgotten(name, monkeypatch):
     # With few cells split at once nearly all of them wait, most of the time.
-    monkeypatch.setattr(bounding, "_BATCH", 2)
+    monkeypatch.setattr(branch_and_bound, "_BATCH", 2)
     phi, _ = MAPS[name]
     box = mb.Box(np.full(phi.dim_in, -1.0), np.full(phi.dim_in, 2.0))
     points = points_of(box, 20_000, np.random.default_rng(0))

@@ -4,9 +4,23 @@ import numpy as np
 import pytest
 
 import mixbandit as mb
-from mixbandit.search import QUICK, THOROUGH, Linear, Optimism, Pessimism, Score, best_arm, search_box
+from mixbandit import search
+from mixbandit.search import QUICK, THOROUGH
 from mixbandit.search import arms as arms_search
-from mixbandit.bandits.ids import InformationPerRegret
+from mixbandit.sets import Ellipsoid, Maximum
+from tests.helpers.scores import linear, optimism, search_box
+
+
+def pessimism(cs, alpha):
+    return search.Pessimism(cs.moment.at(alpha))
+
+
+def information_per_regret(oful, optimum):
+    return search.InformationPerRegret(oful.moment.closed_form, optimum)
+
+
+def best_arm(score, phi, rng):
+    return search.best_arm(score, phi, lambda: rng)
 
 
 def problem(seed, features=None, **options):
@@ -53,32 +67,30 @@ def test_the_lazy_search_finds_the_largest_exact_bound(kind):
     for seed in range(170):
         cs, rng = problem(seed, **KINDS[kind])
         phi = arms_of(cs, rng, int(rng.integers(64, 300)))
-        best = best_arm(Optimism(cs, None), phi, rng)
+        best = best_arm(optimism(cs, None), phi, rng)
         exact = cs.upper(phi) - getattr(cs, "misspecification", 0.0)
         assert best.value == pytest.approx(exact.max(), rel=1e-9), seed
-        assert exact[best.index] >= exact.max() - 2e-9 * abs(exact.max()), seed
+        assert exact[best.arm] >= exact.max() - 2e-9 * abs(exact.max()), seed
         assert best.evaluated <= len(phi)
 
 
-class Ceilinged(Score):
-    """Given values and ceilings on them, which a guess of the multiplier makes tighter."""
+class Given:
+    """A score with given values, and ceilings on them of which one near a direction is tighter."""
 
-    def __init__(self, rng, n, tighter):
-        self._values = rng.normal(size=n)
-        self._ceilings = self._values + rng.exponential(size=n)
-        self._tighter = self._values + tighter * rng.exponential(size=n)
+    def __init__(self, values, loose=None, tight=None):
+        self.given, self._loose, self._tight = values, loose, tight
 
-    def values(self, phi):
-        return self._values[phi[:, 0].astype(int)]
+    def maximum(self, phi):
+        return self.given[phi[:, 0].astype(int)]
 
-    def slopes(self, phi):
-        raise NotImplementedError
+    def ceiling(self, near=None):
+        return self._loose if near is None else self._tight
 
-    def ceilings(self, phi, guess=None):
-        return (self._ceilings if guess is None else self._tighter)[phi[:, 0].astype(int)]
 
-    def multiplier(self, phi):
-        return 1.0
+def ceilinged(rng, n, tighter):
+    values = rng.normal(size=n)
+    loose = Given(values + rng.exponential(size=n))
+    return Given(values, loose, Given(values + tighter * rng.exponential(size=n)))
 
 
 @pytest.mark.parametrize("chunk", [1, 8])
@@ -89,44 +101,43 @@ def test_arms_are_left_out_only_below_their_ceilings(chunk, monkeypatch):
         evaluated[tighter] = []
         for seed in range(200):
             rng = np.random.default_rng(seed)
-            score = Ceilinged(rng, 300, tighter)
+            score = ceilinged(rng, 300, tighter)
             best = best_arm(score, np.arange(300.0)[:, None], rng)
-            assert best.index == np.argmax(score._values)
+            assert best.arm == np.argmax(score.given)
             evaluated[tighter].append(best.evaluated)
     # A good guess spares nearly everything that the first ceilings could not, but for the first chunk.
     assert np.mean(evaluated[0.01]) < chunk + 4 < np.mean(evaluated[1.0])
 
 
-def test_ceilings_are_upper_bounds_at_any_guess():
+def test_ceilings_are_upper_bounds_wherever_they_are_tight():
     for kind in ("standard", "scaled", "grid", "misspecified"):
         for seed in range(40):
             cs, rng = problem(seed, **KINDS[kind])
-            phi, score = arms_of(cs, rng, 50), Optimism(cs, None)
-            exact = score.values(phi)
-            for guess in (None, cs.alpha0 * 1.5, cs.alpha0 * 40.0, score.multiplier(phi[:1])):
-                ceilings = score.ceilings(phi, guess)
-                assert (ceilings >= exact - 1e-9 * np.abs(exact)).all()
-            # Where the guess is an arm's own multiplier, its ceiling is its bound.
-            if guess is not None:
-                assert ceilings[0] == pytest.approx(exact[0], rel=1e-7, abs=1e-9)
+            phi, score = arms_of(cs, rng, 50), optimism(cs, None)
+            exact = score.maximum(phi)
+            for outer in (score.ceiling(), score.ceiling(phi[7:8]), score.ceiling(phi[:1])):
+                assert outer is None or (outer.maximum(phi) >= exact - 1e-9 * np.abs(exact)).all()
+            # Near a direction, its ceiling is its bound.
+            if outer is not None:
+                assert outer.maximum(phi)[0] == pytest.approx(exact[0], rel=1e-7, abs=1e-9)
     # Nothing is cheaper than a closed form, and half-widths have no such bound.
     oful, _ = problem(3, make=mb.OFULSequence)
-    for score in (Optimism(oful, None), Optimism(cs, cs.alpha0), Optimism(cs, None, 0.5), Pessimism(cs, None)):
-        assert score.ceilings(phi[:, : score._sequence.features.dim]) is None
+    for score in (optimism(oful, None), optimism(cs, cs.alpha0), optimism(cs, None, 0.5), pessimism(cs, None)):
+        assert score.ceiling() is None
 
 
 @pytest.mark.parametrize("n", [1, 2, 63, 64, 65])
 def test_any_number_of_arms_will_do(n):
     cs, rng = problem(3)
     phi = rng.normal(size=(n, cs.features.dim))
-    assert best_arm(Optimism(cs, None), phi, rng).index == np.argmax(cs.upper(phi))
+    assert best_arm(optimism(cs, None), phi, rng).arm == np.argmax(cs.upper(phi))
 
 
 def test_few_arms_are_solved_exactly_when_data_are_many():
     shares = []
     for seed in range(3, 83, 4):
         cs, rng = problem(seed, t=400)
-        shares.append(best_arm(Optimism(cs, None), rng.normal(size=(2000, cs.features.dim)), rng).evaluated / 2000)
+        shares.append(best_arm(optimism(cs, None), rng.normal(size=(2000, cs.features.dim)), rng).evaluated / 2000)
     assert np.mean(shares) < 0.02
     assert max(shares) < 0.1
 
@@ -139,11 +150,11 @@ def test_ties_are_broken_at_random_and_by_the_seed(n):
     phi[tied] = 3.0 * phi[int(np.argmax(cs.upper(phi)))]
     # Rounding must not decide: the copies differ in the last digits.
     phi[tied] *= 1.0 + 1e-13 * np.arange(4)[:, None]
-    picks = np.array([best_arm(Optimism(cs, None), phi, np.random.default_rng(s)).index for s in range(400)])
+    picks = np.array([best_arm(optimism(cs, None), phi, np.random.default_rng(s)).arm for s in range(400)])
     assert set(picks) == set(tied)
     # 400 draws among four: five standard deviations around 100.
     assert np.abs(np.array([(picks == i).sum() for i in tied]) - 100).max() < 5 * np.sqrt(400 * 0.25 * 0.75)
-    assert picks[17] == best_arm(Optimism(cs, None), phi, np.random.default_rng(17)).index
+    assert picks[17] == best_arm(optimism(cs, None), phi, np.random.default_rng(17)).arm
 
 
 def test_a_tie_is_no_coarser_than_rounding():
@@ -152,27 +163,27 @@ def test_a_tie_is_no_coarser_than_rounding():
     if cs.upper(phi[0])[0] < 0.0:
         phi = -phi
     phi[40] *= 1.0 + 1e-6
-    assert {best_arm(Optimism(cs, None), phi, np.random.default_rng(s)).index for s in range(20)} == {40}
+    assert {best_arm(optimism(cs, None), phi, np.random.default_rng(s)).arm for s in range(20)} == {40}
 
 
 def test_lower_bounds_and_parameters_are_maximised_over_arms_too():
     for seed in range(40):
         cs, rng = problem(seed)
         phi, theta = arms_of(cs, rng, 100), rng.normal(size=cs.features.dim)
-        assert best_arm(Pessimism(cs, None), phi, rng).value == pytest.approx(cs.lower(phi).max(), rel=1e-9)
-        assert best_arm(Linear(theta), phi, rng).index == np.argmax(phi @ theta)
+        assert best_arm(pessimism(cs, None), phi, rng).value == pytest.approx(cs.lower(phi).max(), rel=1e-9)
+        assert best_arm(linear(theta), phi, rng).arm == np.argmax(phi @ theta)
 
 
 def scores(cs, oful, rng):
-    yield Linear(rng.normal(size=cs.features.dim))
+    yield linear(rng.normal(size=cs.features.dim))
     for alpha in (None, cs.alpha0, 3.0 * cs.alpha0):
-        yield Pessimism(cs, alpha)
+        yield pessimism(cs, alpha)
         for exploration in (0.0, 0.3, 1.0, 2.0):
-            yield Optimism(cs, alpha, exploration)
-    yield Optimism(oful, None)
+            yield optimism(cs, alpha, exploration)
+    yield optimism(oful, None)
     # Once with an optimum that leaves every action some regret, once with the most that any can be worth.
-    yield InformationPerRegret(oful, 5.0)
-    yield InformationPerRegret(oful, 500.0)
+    yield information_per_regret(oful, 5.0)
+    yield information_per_regret(oful, 500.0)
 
 
 @pytest.mark.parametrize("t", [1, 5, 200])
@@ -182,11 +193,11 @@ def test_slopes_agree_with_finite_differences(t):
         oful, _ = problem(seed, t=t, make=mb.OFULSequence)
         phi = rng.normal(size=(5, cs.features.dim))
         for score in scores(cs, oful, rng):
-            value, slope = score.slopes(phi)
-            np.testing.assert_allclose(value, score.values(phi), rtol=1e-9, atol=1e-12)
+            value, slope, *_ = score.support(phi)
+            np.testing.assert_allclose(value, score.maximum(phi), rtol=1e-9, atol=1e-12)
             h = 1e-5
             expected = np.stack(
-                [(score.values(phi + h * e) - score.values(phi - h * e)) / (2 * h) for e in np.eye(phi.shape[1])],
+                [(score.maximum(phi + h * e) - score.maximum(phi - h * e)) / (2 * h) for e in np.eye(phi.shape[1])],
                 axis=1,
             )
             np.testing.assert_allclose(slope, expected, rtol=2e-4, atol=2e-6, err_msg=f"{seed} {score}")
@@ -197,7 +208,7 @@ def test_optimism_is_centre_and_half_width():
     phi = rng.normal(size=(20, cs.features.dim))
     centre, half = 0.5 * (cs.upper(phi) + cs.lower(phi)), 0.5 * (cs.upper(phi) - cs.lower(phi))
     for exploration in (0.0, 0.3, 1.0, 2.0):
-        np.testing.assert_allclose(Optimism(cs, None, exploration).values(phi), centre + exploration * half, rtol=1e-9)
+        np.testing.assert_allclose(optimism(cs, None, exploration).maximum(phi), centre + exploration * half, rtol=1e-9)
 
 
 def test_information_per_regret_follows_its_formula():
@@ -208,24 +219,27 @@ def test_information_per_regret_follows_its_formula():
     w = np.einsum("ni,ij,nj->n", phi, np.linalg.inv(Phi.T @ Phi + fresh.alpha * np.eye(Phi.shape[1])), phi)
     optimum = float(fresh.upper(phi).max())
     expected = np.log(np.log1p(w)) - 2.0 * np.log(optimum - fresh.lower(phi))
-    np.testing.assert_allclose(InformationPerRegret(fresh, optimum).values(phi), expected, rtol=1e-9)
+    np.testing.assert_allclose(information_per_regret(fresh, optimum).maximum(phi), expected, rtol=1e-9)
     # Nothing is learnt at φ = 0, and nothing is lost where the lower bound reaches the optimum.
-    assert InformationPerRegret(fresh, optimum).values(np.zeros((1, Phi.shape[1])))[0] == -np.inf
-    assert np.isposinf(InformationPerRegret(fresh, float(fresh.lower(phi).min()) - 1.0).values(phi)).all()
+    assert information_per_regret(fresh, optimum).maximum(np.zeros((1, Phi.shape[1])))[0] == -np.inf
+    assert np.isposinf(information_per_regret(fresh, float(fresh.lower(phi).min()) - 1.0).maximum(phi)).all()
 
 
-class Peak(Score):
+class Peak:
     """−‖φ − p‖², whose maximum over a box is the point of the box nearest to p."""
 
     def __init__(self, p, scale=1.0):
         self.p, self.scale, self.seen = np.asarray(p), np.asarray(scale), []
 
-    def values(self, phi):
+    def maximum(self, phi):
         self.seen.append(phi.copy())
         return -np.sum(((phi - self.p) / self.scale) ** 2, axis=1)
 
-    def slopes(self, phi):
-        return self.values(phi), -2.0 * (phi - self.p) / self.scale**2
+    def support(self, phi):
+        return Maximum(self.maximum(phi), -2.0 * (phi - self.p) / self.scale**2, None, None)
+
+    def ceiling(self, near=None):
+        return None
 
 
 BOXES = [
@@ -242,7 +256,7 @@ def test_a_linear_score_is_largest_at_a_vertex(box):
     rng = np.random.default_rng(0)
     for _ in range(20):
         theta = rng.normal(size=box.dim) / np.where(box.width > 0.0, box.width, 1.0)
-        found = search_box(Linear(theta), mb.Identity(box.dim), box, rng)
+        found = search_box(linear(theta), mb.Identity(box.dim), box, rng)
         np.testing.assert_array_equal(found.action, np.where(theta > 0.0, box.high, box.low))
         assert found.value == pytest.approx(float(found.action @ theta), rel=1e-12)
 
@@ -258,7 +272,7 @@ def test_a_peak_is_found_inside_or_at_the_nearest_point(box):
         nearest = np.clip(peak, box.low, box.high)
         assert np.abs((found.action - nearest) / scale).max() < 1e-4
         assert ((found.action >= box.low) & (found.action <= box.high)).all()
-        assert found.value == pytest.approx(score.values(found.action[None])[0], rel=1e-9, abs=1e-12)
+        assert found.value == pytest.approx(score.maximum(found.action[None])[0], rel=1e-9, abs=1e-12)
 
 
 def test_the_curvature_of_a_narrow_ridge_is_learnt():
@@ -304,7 +318,7 @@ CLIFF = mb.FromCallable(cliff, 2, 1, vjp=lambda a, v: np.where(a < 0.9999, -1.0,
 
 
 def test_warm_starts_climb_whatever_the_screening_says():
-    box, features, score = mb.Box(np.zeros(2), np.ones(2)), CLIFF, Linear(np.ones(1))
+    box, features, score = mb.Box(np.zeros(2), np.ones(2)), CLIFF, linear(np.ones(1))
     cold = search_box(score, features, box, np.random.default_rng(0))
     assert cold.value == pytest.approx(0.0, abs=1e-6)
     # Where it starts it is worse than every random point.
@@ -323,7 +337,7 @@ def test_warm_starts_climb_whatever_the_screening_says():
 def test_the_same_seed_finds_the_same_action():
     cs, _ = problem(3, features=mb.RandomFourier(dim_in=3, dim=12, lengthscale=0.3, rng=0))
     box = mb.Box(np.zeros(3), np.ones(3))
-    first, second = (search_box(Optimism(cs, None), cs.features, box, np.random.default_rng(5)) for _ in range(2))
+    first, second = (search_box(optimism(cs, None), cs.features, box, np.random.default_rng(5)) for _ in range(2))
     np.testing.assert_array_equal(first.action, second.action)
     assert first.evaluations == second.evaluations
 
@@ -331,7 +345,7 @@ def test_the_same_seed_finds_the_same_action():
 def test_local_optima_are_distinct_and_the_best_comes_first():
     cs, rng = problem(3, features=mb.RandomFourier(dim_in=2, dim=30, lengthscale=0.1, rng=0))
     box = mb.Box([-1.0, 0.0], [1.0, 10.0])
-    found = search_box(Optimism(cs, None), cs.features, box, rng)
+    found = search_box(optimism(cs, None), cs.features, box, rng)
     np.testing.assert_array_equal(found.optima[0], found.action)
     values = cs.upper(found.optima)
     assert len(values) > 1
@@ -349,9 +363,9 @@ def against_random_points(seeds, points):
         features = mb.RandomFourier(dim_in=8, dim=20, lengthscale=float(rng.choice([0.5, 1.0])), rng=rng)
         cs, rng = problem(seed, features=features, t=int(rng.integers(0, 151)))
         box = mb.Box(np.zeros(8), np.ones(8))
-        score = Optimism(cs, None)
+        score = optimism(cs, None)
         found = search_box(score, features, box, rng)
-        most = max(float(score.values(features(box.sample(points // 10, rng))).max()) for _ in range(10))
+        most = max(float(score.maximum(features(box.sample(points // 10, rng))).max()) for _ in range(10))
         shortfalls.append((most - found.value) / abs(most))
         evaluations.append(found.evaluations)
     return np.array(shortfalls), np.array(evaluations)
@@ -381,7 +395,7 @@ def test_an_optimum_is_not_kept_twice():
     # Few hills, so that many starts end on the same one, up to what a search leaves.
     for seed in range(20):
         cs, rng = problem(seed, features=mb.RandomFourier(dim_in=2, dim=10, lengthscale=1.0, rng=seed), t=20)
-        optima = search_box(Optimism(cs, None), cs.features, mb.Box([-3.0, -3.0], [3.0, 3.0]), rng).optima
+        optima = search_box(optimism(cs, None), cs.features, mb.Box([-3.0, -3.0], [3.0, 3.0]), rng).optima
         apart = np.abs(optima[:, None] - optima[None]).max(axis=2) / 6.0
         assert (apart[~np.eye(len(optima), dtype=bool)] > 0.99e-4).all()
 
@@ -391,7 +405,7 @@ def test_among_many_hills_the_search_comes_near_what_eight_times_the_effort_find
     for seed in range(40):
         features = mb.RandomFourier(dim_in=4, dim=20, lengthscale=0.3, rng=seed)
         cs, rng = problem(seed, features=features, t=30)
-        score, box = Optimism(cs, None), mb.Box(np.zeros(4), np.ones(4))
+        score, box = optimism(cs, None), mb.Box(np.zeros(4), np.ones(4))
         thorough = search_box(score, features, box, rng, effort=THOROUGH.times(8.0)).value
         shares.append(search_box(score, features, box, rng).value / thorough)
     # To climb from the best random point alone gives 96 %.
@@ -417,7 +431,7 @@ def test_an_optimum_is_not_kept_twice_where_a_context_is_fixed():
     cs = mb.MartingaleMixture(features, sigma=0.2, norm_bound=1.0, delta=0.05)
     x = rng.uniform(size=(50, 3))
     cs.update(x, features(x) @ np.full(30, 0.1) + 0.1 * rng.normal(size=50))
-    optima = search_box(Optimism(cs, None), features, mb.Box([0.3, 0, 0], [0.3, 1, 1]), rng).optima
+    optima = search_box(optimism(cs, None), features, mb.Box([0.3, 0, 0], [0.3, 1, 1]), rng).optima
     apart = np.abs(optima[:, None] - optima[None]).max(axis=2)
     assert (apart[~np.eye(len(optima), dtype=bool)] > 0.99e-4).all()
 
@@ -429,26 +443,26 @@ def test_where_bounds_have_a_centre_one_of_them_gives_the_scaled_score(explorati
     X = rng.normal(size=(9, 6))
     cs.update(X, X @ rng.normal(size=6) * 0.3)
     phi = rng.normal(size=(5, 6))
-    score = Optimism(cs, cs.alpha0, exploration)
-    assert score._centre is not None
+    score = optimism(cs, cs.alpha0, exploration)
+    assert isinstance(score, Ellipsoid)
     upper, lower = cs.upper(phi, alpha=cs.alpha0), cs.lower(phi, alpha=cs.alpha0)
     expected = 0.5 * (upper + lower) + exploration * 0.5 * (upper - lower)
-    np.testing.assert_allclose(score.values(phi), expected, rtol=1e-10)
-    value, slope = score.slopes(phi)
+    np.testing.assert_allclose(score.maximum(phi), expected, rtol=1e-10)
+    value, slope, *_ = score.support(phi)
     np.testing.assert_allclose(value, expected, rtol=1e-10)
     step = 1e-6
     for j in range(6):
         moved = phi.copy()
         moved[:, j] += step
-        np.testing.assert_allclose((score.values(moved) - value) / step, slope[:, j], rtol=1e-3, atol=1e-4)
-    assert Optimism(cs, None, exploration)._centre is None  # exact intervals have no linear centre
+        np.testing.assert_allclose((score.maximum(moved) - value) / step, slope[:, j], rtol=1e-3, atol=1e-4)
+    assert not isinstance(optimism(cs, None, exploration), Ellipsoid)  # exact intervals have no linear centre
 
 
 def test_a_quick_search_comes_near_what_a_thorough_one_finds():
     phi = mb.RandomFourier(4, 60, 0.5, rng=0)
     losses = []
     for seed in range(20):
-        score = Linear(np.random.default_rng(seed).normal(size=60))
+        score = linear(np.random.default_rng(seed).normal(size=60))
         box, rng = mb.Box(np.zeros(4), np.ones(4)), np.random.default_rng(seed)
         thorough = search_box(score, phi, box, rng).value
         quick = search_box(score, phi, box, rng, effort=QUICK)

@@ -64,7 +64,7 @@ class TestMisspecification:
         plain = self.run(1, 50)
         alpha = plain.alpha0
         radius = plain.analytic_radius(alpha) + 0.2 * math.sqrt(50)
-        V = cs._statistics.factor()[0, 0] ** 2 + alpha
+        V = cs.moment.data.factor[0, 0] ** 2 + alpha
         centre = (plain.upper([[1.0]], alpha) + plain.lower([[1.0]], alpha))[0] / 2
         expected = centre + radius / math.sqrt(V) + 0.2
         assert cs.upper([[1.0]], alpha=alpha)[0] == pytest.approx(expected, rel=1e-10)
@@ -100,7 +100,7 @@ class TestMisspecification:
         """Half the noise level is twice the weight, and twice the deviation of the weighted row."""
         one = mb.MartingaleMixture(1, sigma=0.2, norm_bound=1.0, misspecification=0.1, mixture=mb.Grid([1.0]))
         one.update([[1.0]] * 4, [0.5] * 4, sigma=0.1)
-        assert one._deviation == pytest.approx(0.1 * math.sqrt(4 * 4))
+        assert one.moment.rule.deviation(one.moment.data) == pytest.approx(0.1 * math.sqrt(4 * 4))
 
     def test_it_is_part_of_the_state(self):
         cs = self.run(0, 40, misspecification=0.2)
@@ -278,8 +278,8 @@ class TestAudit:
         cs, _ = self.well_measured(0)
         least = cs.audit().least_norm_bound
         for factor, empty in ((0.999, True), (1.001, False)):
-            ball = cs._ball_at(cs.sigma, factor * least)
-            assert ball.feasibility.is_empty == empty
+            ball = cs.moment.rule.ball_if(cs.moment.data, cs.sigma, factor * least)
+            assert ball.is_empty == empty
 
     def test_the_least_norm_bound_is_found_however_far_off_the_stated_one(self):
         x = np.eye(2).repeat(50, axis=0)
@@ -301,9 +301,13 @@ class TestAudit:
     def test_every_level_below_the_refuted_one_is_refuted(self):
         cs, _ = self.weakly_measured(0, sigma=SIGMA / 2, norm_bound=0.11)
         border = cs.audit().refuted_sigma
+
+        def ball_if(sigma):
+            return cs.moment.rule.ball_if(cs.moment.data, sigma, cs.norm_bound)
+
         for factor in np.geomspace(1e-4, 0.999, 30):
-            assert cs._ball_at(factor * border, cs.norm_bound).feasibility.is_empty
-        assert not cs._ball_at(1.001 * border, cs.norm_bound).feasibility.is_empty
+            assert ball_if(factor * border).is_empty
+        assert not ball_if(1.001 * border).is_empty
 
     def test_true_assumptions_pass(self):
         cs, _ = self.well_measured(3, factor=1.2)

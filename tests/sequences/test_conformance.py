@@ -7,36 +7,7 @@ import pandas as pd
 import pytest
 
 import mixbandit as mb
-
-RNG = np.random.default_rng(0)
-PHI = mb.RandomFourier(dim_in=2, dim=6, rng=1)
-THETA = RNG.normal(size=6) / 3
-ACTIONS = RNG.uniform(size=(50, 2))
-REWARDS = PHI(ACTIONS) @ THETA + 0.1 * RNG.normal(size=50)
-PROBES = RNG.uniform(size=(9, 2))
-LEVELS = np.where(np.arange(50) % 2, 0.2, 0.1)
-
-SETTINGS = {"sigma": 0.1, "norm_bound": 2.0, "delta": 0.05}
-COVARIANCE = np.diag(np.arange(1.0, 7.0))
-SEQUENCES = {
-    "standard": lambda phi=PHI: mb.MartingaleMixture(phi, **SETTINGS),
-    "scaled": lambda phi=PHI: mb.MartingaleMixture(phi, **SETTINGS, mixture=mb.Scaled(0.3)),
-    "linear": lambda phi=PHI: mb.MartingaleMixture(phi, **SETTINGS, mixture=mb.Linear(THETA / 2, COVARIANCE)),
-    "grid": lambda phi=PHI: mb.MartingaleMixture(phi, **SETTINGS, mixture=mb.Grid([0.1, 1.0])),
-    "gaussian": lambda phi=PHI: mb.MartingaleMixture(phi, **SETTINGS, mixture=mb.Gaussian(0.1, mb.RBF(0.5))),
-    "adaptive": lambda phi=PHI: mb.MartingaleMixture(phi, **SETTINGS, mixture=mb.Adaptive()),
-    "grid of anything": lambda phi=PHI: mb.MartingaleMixture(
-        phi, **SETTINGS, mixture=mb.Grid([1.0, mb.Linear(THETA, COVARIANCE), mb.Adaptive(kernel=mb.Matern())])
-    ),
-    "misspecified": lambda phi=PHI: mb.MartingaleMixture(phi, **SETTINGS, misspecification=0.01),
-    "with a range": lambda phi=PHI: mb.MartingaleMixture(phi, **SETTINGS, reward_range=(-1.0, 1.0)),
-    "general lambda": lambda phi=PHI: mb.GeneralLambda(phi, **SETTINGS, lam=0.4 / 0.1**2),
-    "oful": lambda phi=PHI: mb.OFULSequence(phi, **SETTINGS),
-    "oful at another alpha": lambda phi=PHI: mb.OFULSequence(phi, **SETTINGS, alpha=0.5),
-    "bayes": lambda phi=PHI: mb.BayesCredible(phi, **SETTINGS),
-    "bayes, scaled prior": lambda phi=PHI: mb.BayesCredible(phi, **SETTINGS, mixture=mb.Scaled(0.3)),
-    "bayes, linear prior": lambda phi=PHI: mb.BayesCredible(phi, **SETTINGS, mixture=mb.Linear(THETA / 2, COVARIANCE)),
-}
+from tests.helpers.sequences import ACTIONS, LEVELS, PHI, PROBES, REWARDS, SEQUENCES, SETTINGS
 
 
 @pytest.fixture(params=SEQUENCES)

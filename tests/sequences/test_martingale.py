@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mixbandit as mb
-from tests.sequences.instances import draw
+from tests.helpers.instances import draw
 
 PROPERTY = settings(max_examples=150, deadline=None, derandomize=True)
 
@@ -69,7 +69,8 @@ def test_row_and_block_updates_agree(problem, data):
         rows.update(Phi[start : start + size], r[start : start + size])
         start += size
     assert rows.radius == pytest.approx(block.radius, rel=1e-9)
-    if block._ball().feasibility.rho > 1e-6 * block._ball().feasibility.terms:
+    ball = block.moment.rule.ball(block.moment.data)
+    if ball.slack > 1e-6 * ball.terms:
         unit = arguments["norm_bound"] * np.linalg.norm(queries, axis=1).clip(1e-300)
         assert np.max(np.abs(rows.upper(queries) - block.upper(queries)) / unit) < 1e-9
 
@@ -77,9 +78,13 @@ def test_row_and_block_updates_agree(problem, data):
 def from_scratch(Phi, r, cs):
     """The same sequence from one QR of all data at once, without our updates."""
     fresh = mb.MartingaleMixture(cs.features, sigma=cs.sigma, norm_bound=cs.norm_bound, delta=cs.delta)
-    fresh._statistics._factor[:] = np.linalg.qr(np.column_stack((Phi, r)), mode="r")
-    fresh._statistics.count = len(Phi)
-    return fresh
+    state = fresh.state_dict()
+    state["statistics"] |= {
+        "factor": np.linalg.qr(np.column_stack((Phi, r)), mode="r"),
+        "count": len(Phi),
+        "weight2": float(len(Phi)),
+    }
+    return mb.MartingaleMixture.from_state_dict(state)
 
 
 def assert_same_bounds(cs, fresh, queries):
@@ -150,7 +155,7 @@ def test_an_empty_set_may_be_inflated_and_says_so_every_time():
 def test_more_data_may_reopen_the_set():
     cs = refuted()
     cs.update([[1.0, 0.0]] * 2000, [1.0] * 2000)
-    assert cs.is_empty == (cs._ball().feasibility.rho < 0)
+    assert cs.is_empty == (cs.moment.rule.ball(cs.moment.data).slack < 0)
 
 
 def test_the_evalue_measures_distance_from_the_set():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mixbandit as mb
-from tests.sequences.test_conformance import SEQUENCES
+from tests.helpers.sequences import SEQUENCES
 
 # Those that learn in order, and one whose range the rewards here leave.
 NOT_MERGED = ("adaptive", "gaussian", "grid of anything", "with a range")

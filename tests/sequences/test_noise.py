@@ -5,14 +5,14 @@ import pytest
 from scipy.stats import binom
 
 import mixbandit as mb
-from mixbandit.sequences import noise
+from mixbandit.sequences import refutation
 
 
 def definition(Phi, r, sigma, scale, theta):
     """ln of the mean of E_κ(θ), with t×t matrices."""
     t = len(r)
     logs = []
-    for inflation in noise._INFLATIONS:
+    for inflation in refutation._INFLATIONS:
         T = scale * Phi @ Phi.T + (inflation - 1.0) * sigma**2 * np.eye(t)
         spread = np.eye(t) + T / sigma**2
         residual = Phi @ theta - r
@@ -27,8 +27,8 @@ def test_it_is_the_least_mean_of_the_mixtures(t, d, sigma):
     rng = np.random.default_rng(t)
     Phi, r = rng.normal(size=(t, d)), 3 * rng.normal(size=t)
     cs = mb.MartingaleMixture(d, sigma=sigma, norm_bound=1e3).update(Phi, r)
-    spectrum = cs._spectrum()
-    found = noise.log_evalue(spectrum, spectrum.residual(1e3), t, sigma, 0.7, 0.0)
+    spectrum = cs.moment.data.spectrum
+    found = refutation.noise_log_evalue(spectrum, spectrum.residual(1e3), t, sigma, 0.7, 0.0)
     least_squares = np.linalg.lstsq(Phi, r, rcond=None)[0]
     assert found == pytest.approx(definition(Phi, r, sigma, 0.7, least_squares), rel=1e-8, abs=1e-8)
     for _ in range(5):  # no parameter has a smaller e-value
@@ -45,8 +45,9 @@ def test_the_shortcut_never_hides_a_refutation():
             t, d, sigma, delta = 60, 1, float(rng.uniform(0.4, 0.55)), 1e-9
         Phi, r = rng.normal(size=(t, d)), rng.normal(size=t)
         cs = mb.MartingaleMixture(d, sigma=sigma, norm_bound=10.0, delta=delta).update(Phi, r)
-        spectrum = cs._spectrum()
-        full = noise.log_evalue(spectrum, spectrum.residual(10.0), t, sigma, 100.0 / d, 0.0) >= -np.log(delta)
+        spectrum = cs.moment.data.spectrum
+        evidence = refutation.noise_log_evalue(spectrum, spectrum.residual(10.0), t, sigma, 100.0 / d, 0.0)
+        full = evidence >= -np.log(delta)
         assert full == cs.noise_refuted
         refuted += full
     assert 50 < refuted < 350
@@ -69,7 +70,7 @@ def test_the_audit_says_so():
     audit = cs.audit()
     assert audit.noise_refuted
     assert not audit.refuted
-    assert str(audit).startswith("REFUTED at level 0.01: rewards scatter")
+    assert str(audit).startswith("REFUTED at level 0.01: residuals of every linear function")
     honest = mb.MartingaleMixture(4, sigma=0.3, norm_bound=10.0).update(Phi, Phi.sum(axis=1))
     assert not honest.audit().noise_refuted
 

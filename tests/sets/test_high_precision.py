@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import mixbandit as mb
-from tests.sequences.exact_arithmetic import ExactSet
+from tests.helpers.exact_arithmetic import ExactSet
 
 
 def graded_problem(seed, ratio):

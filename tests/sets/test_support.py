@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import mixbandit as mb
-from mixbandit.sequences import dual
 from mixbandit.sequences.conic import ConicReference
-from tests.sequences.instances import FAMILIES, Instance, draw
+from mixbandit.sets import dual
+from tests.helpers.instances import FAMILIES, Instance, draw
 
 INSTANCES = 1000
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 import mixbandit as mb
-from mixbandit.simulate.environments import NOISES, largest_expected, noisy
 from mixbandit.bandits import Choice
+from mixbandit.simulate.environments import NOISES, largest_expected, noisy
 
 PHI = mb.RandomFourier(dim_in=2, dim=10, lengthscale=0.4, rng=0)
 THETA = np.random.default_rng(0).normal(size=10)

@@ -169,7 +169,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
         (bandit(), world(seed=9), "another environment"),
         (bandit(sigma=0.2), world(), "sigma"),
         (bandit(exploration=0.5), world(), "exploration"),
-        (bandit(mb.FreqTS), world(), "run of a UCB"),
+        (bandit(mb.FreqTS), world(), "run of a CMMUCB"),
         (bandit(strict=True), world(), "strict"),
         (bandit(actions=ARMS.actions[:4]), world(), "chooses from Arms"),
         (bandit(), mb.LinearEnvironment(PHI, THETA, ARMS, sigma=0.1, noise="uniform"), "another environment"),

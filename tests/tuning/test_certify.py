@@ -11,36 +11,13 @@ from typer.testing import CliRunner
 
 import mixbandit as mb
 from mixbandit.certificates import certificate
-from mixbandit.tuning.certify import _at_a_configuration
 from mixbandit.cli import app
-from mixbandit.tuning.runs import read_run as read_history
 from mixbandit.tuning.assumptions import default_features
+from mixbandit.tuning.certify import at_a_configuration
+from mixbandit.tuning.runs import read_run as read_history
+from tests.helpers.runs import SPACE, noisy, objective, worth
 
 optuna.logging.set_verbosity(logging.WARNING)
-
-SPACE = mb.Space(
-    {"C": mb.Float(1e-2, 1e2, log=True), "kernel": mb.Categorical(["rbf", "poly"]), "degree": mb.Int(2, 5)},
-    {"degree": ("kernel", ["poly"])},
-)
-
-
-def worth(parameters):
-    penalty = 0.0 if parameters["kernel"] == "rbf" else 0.1 + 0.02 * abs(parameters["degree"] - 3)
-    return 0.8 - 0.03 * (np.log10(parameters["C"]) - 0.5) ** 2 - penalty
-
-
-def noisy(parameters, rng):
-    return float(rng.binomial(100, worth(parameters))) / 100
-
-
-def objective(trial, rng):
-    parameters = {"C": trial.suggest_float("C", 1e-2, 1e2, log=True)}
-    parameters["kernel"] = trial.suggest_categorical("kernel", ["rbf", "poly"])
-    if parameters["kernel"] == "poly":
-        parameters["degree"] = trial.suggest_int("degree", 2, 5)
-    if trial.number % 10 == 7:
-        raise optuna.TrialPruned
-    return noisy(parameters, rng)
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +45,7 @@ def test_a_tpe_study_gets_the_certificate_of_the_same_data_by_hand(study):
     best = SPACE.encode(found.action)
     assert found.lower == pytest.approx(cs.lower(best)[0] + 0.5, abs=1e-9)
     assert found.upper == pytest.approx(cs.upper(best)[0] + 0.5, abs=1e-9)
-    again = certificate(cs, SPACE.region, np.random.default_rng(0))
+    again = certificate(cs.moment, SPACE.region, np.random.default_rng(0))
     assert found.lower == pytest.approx(again.lower + 0.5, abs=1e-4)
     assert found.optimum_upper == pytest.approx(again.optimum_upper + 0.5, abs=5e-3)
     assert found.gap == pytest.approx(again.gap, abs=5e-3)
@@ -269,13 +246,14 @@ def test_a_certificate_is_about_a_configuration_that_exists():
     space = mb.Space({"n": mb.Int(1, 100_000, log=True)})
     cs = mb.MartingaleMixture(default_features(space), sigma=0.01, norm_bound=2.0, mixture=mb.Scaled(0.1))
     cs.update(space.encode_all([{"n": n} for n in (1, 2, 3, 50)]), [0.4, 0.4, 0.3, 0.0])
-    between = dataclasses.replace(certificate(cs, space.region, np.random.default_rng(0)), action=np.array([0.034]))
-    found = _at_a_configuration(between, cs, space)
+    found = certificate(cs.moment, space.region, np.random.default_rng(0))
+    between = dataclasses.replace(found, action=np.array([0.034]))
+    found = at_a_configuration(between, cs.moment, space)
     np.testing.assert_allclose(found.action, space.encode({"n": 1}))
     assert found.lower == pytest.approx(cs.lower(found.action)[0])
     assert found.upper == pytest.approx(cs.upper(found.action)[0])
     assert found.gap == pytest.approx(found.optimum_upper - found.lower)
-    assert _at_a_configuration(found, cs, space) is found
+    assert at_a_configuration(found, cs.moment, space) is found
 
 
 def test_what_varies_beside_the_space_is_not_certified():

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mixbandit as mb
-from mixbandit.search import Linear, search_box
 from mixbandit.actions import Box, MixedBox, region_from_state_dict
 from mixbandit.simulate.environments import largest_expected
 from mixbandit.tuning import Categorical, Float, Int, Space
+from tests.helpers.scores import linear, search_box
 
 SPACE = Space(
     {
@@ -212,12 +212,13 @@ def test_bad_conditions_are_refused(conditions, message):
 @pytest.mark.parametrize("seed", range(4))
 def test_a_search_over_a_conditional_space_returns_what_is_allowed_and_best(seed):
     region, phi = CONDITIONAL.region, mb.RandomFourier(CONDITIONAL.dim, 40, 1.5, rng=seed)
-    score = Linear(np.random.default_rng(seed).normal(size=40))
+    theta = np.random.default_rng(seed).normal(size=40)
+    score = linear(theta)
     found = search_box(score, phi, region, np.random.default_rng(0))
     np.testing.assert_allclose(region.snapped(found.action[None])[0], found.action, atol=1e-12)
     rows = region.sample(20_000, np.random.default_rng(1))
-    assert found.value >= score.values(phi(rows)).max() - 1e-3
-    value, proven = largest_expected(phi, score._theta, region)
+    assert found.value >= score.maximum(phi(rows)).max() - 1e-3
+    value, proven = largest_expected(phi, theta, region)
     assert proven
     assert value >= found.value - 1e-6
     assert value <= found.value + 0.05 * abs(found.value)

@@ -3,8 +3,9 @@ import optuna
 import pytest
 
 import mixbandit as mb
-from tests.spaces import EVERYTHING
-from tests.test_certify import SPACE, noisy, worth
+from mixbandit.bandits import Policy
+from tests.helpers.runs import SPACE, noisy, worth
+from tests.helpers.spaces import EVERYTHING
 
 STATED = {"reward_range": (0.0, 1.0), "samples": 100}
 
@@ -18,7 +19,7 @@ def play(tuned, rounds, seed=0):
     for _ in range(rounds):
         trial = tuned.ask()
         value = noisy(trial.parameters, rng)
-        tuned.tell(trial, value if tuned.objective.direction == "maximize" else 1.0 - value)
+        tuned.tell(trial, value if tuned.assumptions.direction == "maximize" else 1.0 - value)
     return tuned
 
 
@@ -114,7 +115,7 @@ def test_batches_late_values_and_failures():
             tuned.tell(wrong, 0.5)
     with pytest.raises(mb.InvalidInput, match="value"):
         tuned.tell(trials[1], float("nan"))
-    with pytest.raises(mb.InvalidInput, match="by itself or its id"):
+    with pytest.raises(mb.InvalidInput, match="a Trial or its id"):
         tuned.tell("first", 0.5)
     assert tuned.told == 2
     tuned.tell(trials[1], 0.5)
@@ -233,7 +234,7 @@ def test_an_interrupted_batch_leaves_nothing_behind(monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(tuned._policy, "ask", interrupt)
+        patched.setattr(Policy, "ask", interrupt)
         with pytest.raises(KeyboardInterrupt):
             tuned.ask(5)
     assert tuned.pending == ()
@@ -337,7 +338,7 @@ def test_a_value_belongs_to_the_integer_that_was_tried():
     by_hand = mb.Tuner(space, reward_range=(0, 1), samples=10**6).learn(history)
     found = tuned.recommend()
     row = space.encode(found.parameters)
-    expected = [float(bound(row)[0]) + 0.5 for bound in (by_hand._sequence.lower, by_hand._sequence.upper)]
+    expected = [float(bound(row)[0]) + 0.5 for bound in (by_hand.policy.sequence.lower, by_hand.policy.sequence.upper)]
     assert found.interval == pytest.approx(expected, abs=1e-8)
     certificate = tuned.certificate()
     assert certificate.interval == pytest.approx(expected, abs=1e-6)

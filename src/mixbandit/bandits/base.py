@@ -31,6 +31,8 @@ from mixbandit.regret import RegretBound
 from mixbandit.search import QUICK, THOROUGH
 from mixbandit.sequences import Audit, ConfidenceSequence, Moment, setting
 
+_OUTSIDE = "a bound on an expected reward lies outside reward_range"
+
 
 class Policy:
     """Choose actions, learn from their rewards, and say what is guaranteed.
@@ -65,9 +67,10 @@ class Policy:
             )
         self.strict, self.keep_history, self.track_regret = bool(strict), bool(keep_history), bool(track_regret)
         self.quick = bool(quick)
+        self.warns = True  # False where somebody else says that assumptions are refuted
         self._own_directions: Any = None  # of arms of its own, computed once
         self.state = State(sequence.moment, int(as_generator(rng).integers(2**63)))
-        self.sequence = sequence.live_in(self)
+        self._sequence = sequence.live_in(self)
 
     def __repr__(self) -> str:
         counts = f"rounds={self.rounds}, pending={len(self.pending)}"
@@ -78,7 +81,7 @@ class Policy:
         new = object.__new__(type(self))
         new.__dict__.update(self.__dict__)
         new.state = state
-        new.sequence = self.sequence.copy().live_in(new)
+        new._sequence = self.sequence.copy().live_in(new)
         return new
 
     def _set_moment(self, moment: Moment) -> None:
@@ -87,6 +90,7 @@ class Policy:
     moment: Moment = property(  # type: ignore[assignment]
         operator.attrgetter("state.moment"), _set_moment, doc="What the told rewards leave possible."
     )
+    sequence: ConfidenceSequence = setting("_sequence", "The confidence sequence, which knows what the policy does.")
     actions: Region | None = setting("_actions", "What may be chosen, unless `ask` is given something else.")
     rounds: int = setting("state.rounds", "How many choices have been made, pending and cancelled ones included.")
 
@@ -140,7 +144,7 @@ class Policy:
         turn = self._turn(arms, context, "arms")
         count = 1 if n is None else positive_int(n, "n")
         state = self._noted()
-        choices, self.state = choosing.choose(
+        choices, new = choosing.choose(
             state,
             self.rule,
             turn,
@@ -149,6 +153,7 @@ class Policy:
             distinct=distinct,
             track_regret=self.track_regret,
         )
+        self.state = self._consistent(new, choices)
         return choices[0] if n is None else choices
 
     def adopt(self, action: ArrayLike, *, context: ArrayLike | None = None) -> Choice:
@@ -162,7 +167,7 @@ class Policy:
         index, state = turn.region.index_of(row), self._noted()
         optimum = choosing.largest_upper(state, self.rule, turn) if self.track_regret else None
         choice = choosing.made(state, turn, state.rounds, row, index, self.rule.alpha, optimum)
-        self.state = choosing.with_choices(state, turn, [choice])
+        self.state = self._consistent(choosing.with_choices(state, turn, [choice]), [choice])
         return choice
 
     def tell(
@@ -212,6 +217,8 @@ class Policy:
         rng = np.random.default_rng(READING_SEED)
         found = certificate(state.moment, turn.region, rng, proof=proof, warm=state.warm)
         refuted = state.refuted or not found.trusted
+        if refuted and not state.refuted:
+            self._refute(_OUTSIDE)
         self.state = state._replace(refuted=refuted)
         action = found.action if turn.context is None else found.action[len(turn.context) :]
         return dataclasses.replace(found, action=action, trusted=not refuted)
@@ -280,5 +287,16 @@ class Policy:
             return state
         self.state = state._replace(refuted=True)
         if not state.refuted or self.sequence.on_empty == "raise":
-            self.sequence.refute(found)
+            self._refute(found)
         return self.state
+
+    def _consistent(self, state: State, choices: list[Choice]) -> State:
+        """The state after these choices, with it noted if their bounds contradict a known range."""
+        if state.refuted or state.moment.response.range is None or all(choice.trusted for choice in choices):
+            return state
+        self._refute(_OUTSIDE)
+        return state._replace(refuted=True)
+
+    def _refute(self, what: str) -> None:
+        if self.warns:
+            self.sequence.refute(what)

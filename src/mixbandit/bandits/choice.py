@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mixbandit._checks import Array
+from mixbandit._lazy import lazy
 from mixbandit.actions import storable_label
+from mixbandit.errors import InvalidInput
 from mixbandit.sequences import Moment
 
 
@@ -23,19 +24,46 @@ class Known(NamedTuple):
     width: float | None  # what it adds to the regret bound
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, init=False)
 class Choice:
-    """What to play. Its bounds are those of the moment of choice, from the rewards told by then."""
+    """What to play. Its bounds are those of the moment of choice, from the rewards told by then.
+
+    They are computed when they are first read, unless they are given.
+    """
 
     id: int
     action: Array  # (dim,), without the context
-    label: Hashable = None  # of the arm, None where arms have none
-    index: int | None = None  # of the arm, None on a box
-    context: Array | None = None
-    moment: Moment | None = field(default=None, compare=False)  # when it was chosen
-    alpha: float | None = None  # the multiplier of its bounds; None for exact ones
-    optimum: float | None = None  # the largest upper bound of what could have been chosen, where regret is tracked
-    refuted: bool = False  # whether the assumptions had been refuted by then
+    label: Hashable  # of the arm, None where arms have none
+    index: int | None  # of the arm, None on a box
+    context: Array | None
+    moment: Moment | None  # when it was chosen
+    alpha: float | None  # the multiplier of its bounds; None for exact ones
+    optimum: float | None  # the largest upper bound of what could have been chosen, where regret is tracked
+    refuted: bool  # whether the assumptions had been refuted by then
+
+    def __init__(
+        self,
+        id: int,  # noqa: A002
+        action: Array,
+        label: Hashable = None,
+        lower: float | None = None,
+        upper: float | None = None,
+        *,
+        index: int | None = None,
+        context: Array | None = None,
+        trusted: bool = True,
+        width: float | None = None,
+        moment: Moment | None = None,
+        alpha: float | None = None,
+        optimum: float | None = None,
+        refuted: bool = False,
+    ) -> None:
+        self.__dict__.update(
+            id=id, action=action, label=label, index=index, context=context, moment=moment, alpha=alpha,
+            optimum=optimum, refuted=refuted,
+        )  # fmt: skip
+        if lower is not None and upper is not None:
+            self.__dict__["known"] = Known(float(lower), float(upper), trusted, width)
 
     @property
     def lower(self) -> float:
@@ -57,19 +85,17 @@ class Choice:
         """Context and action, (dim_in,)."""
         return self.action if self.context is None else np.concatenate((self.context, self.action))
 
-    @cached_property
+    @lazy
     def known(self) -> Known:
         """Bounds and what follows from them, computed when they are first read."""
         moment = self.moment
-        assert moment is not None
+        if moment is None:
+            raise InvalidInput(f"choice {self.id} came with neither bounds nor a moment to compute them from")
         direction = moment.directions(self.row[None])
-        lower, upper = moment.lower(direction, self.alpha), moment.upper(direction, self.alpha)
-        low, high = float(lower.values[0]), float(upper.values[0])
-        width = None
-        if self.optimum is not None:
-            width = max(float(moment.response.upper(np.array([self.optimum])).values[0]), high) - low
-        trusted = not (self.refuted or moment.is_empty or lower.contradicts or upper.contradicts)
-        return Known(low, high, trusted, width)
+        lower, upper, contradicts = moment.interval(direction, self.alpha)
+        low, high = float(lower[0]), float(upper[0])
+        width = None if self.optimum is None else max(moment.response.most(self.optimum), high) - low
+        return Known(low, high, not (self.refuted or moment.is_empty or contradicts), width)
 
     def __repr__(self) -> str:
         what = np.array2string(self.action, precision=4, threshold=8) if self.label is None else repr(self.label)
@@ -89,13 +115,14 @@ class Choice:
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any]) -> Choice:
         row, split = np.array(state["row"], dtype=np.float64), int(state["context"])
-        new = cls(
-            id=int(state["id"]),
-            action=row[split:],
-            context=row[:split] if split else None,
-            label=state["label"],
+        return cls(
+            int(state["id"]),
+            row[split:],
+            state["label"],
+            float(state["lower"]),
+            float(state["upper"]),
             index=state["index"],
+            context=row[:split] if split else None,
+            trusted=bool(state["trusted"]),
+            width=None if state["width"] is None else float(state["width"]),
         )
-        width = None if state["width"] is None else float(state["width"])
-        new.__dict__["known"] = Known(float(state["lower"]), float(state["upper"]), bool(state["trusted"]), width)
-        return new

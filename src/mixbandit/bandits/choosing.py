@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mixbandit._checks import LARGEST_DATUM, Array
+from mixbandit._checks import Array
 from mixbandit.actions import Arms, Box, MixedBox, Region
 from mixbandit.bandits import persistent
 from mixbandit.bandits.choice import Choice
@@ -57,8 +57,7 @@ def choose(
     """
     moment, region = state.moment, turn.region
     place = field(turn, moment, (state.seed, state.rounds), state.warm, effort)
-    on_box = isinstance(region, Box)
-    taken = [choice.row for choice in persistent.values(state.pending)] if on_box else []
+    taken = [choice.row for choice in persistent.values(state.pending)] if isinstance(region, Box) else []
     anticipated = _anticipated(state)
     acting, expected = moment if anticipated is None else anticipated.moment, anticipated
     choices: list[Choice] = []
@@ -70,44 +69,45 @@ def choose(
             largest = met if acting is moment else largest
             largest = largest_upper(state, rule, turn) if largest is None else largest
         row = found.row
-        if on_box:
+        if isinstance(region, Box):
             row = nudged(row, region, taken, place.rng)
             taken.append(row)
         elif distinct and count > 1:
             place.exclude(found)
-        choices.append(made(state, turn, number, row, found.index, rule.alpha, largest))
+        choices.append(made(state, turn, number, row, found.arm, rule.alpha, largest))
         if number + 1 < state.rounds + count:
-            expected = Anticipated(_expecting(acting, [row]), number + 1)
+            expected = Anticipated(expecting(acting, [row]), number + 1)
             acting = expected.moment
-    new = with_choices(state, turn, choices)._replace(anticipated=expected)
-    if isinstance(place, BoxField) and place.optima:
-        new = new._replace(warm=np.vstack(place.optima))
-    return choices, new
+    warm = np.vstack(place.optima) if isinstance(place, BoxField) and place.optima else state.warm
+    return choices, with_choices(state, turn, choices, anticipated=expected, warm=warm)
 
 
 def made(
     state: State, turn: Turn, number: int, row: Array, index: int | None, alpha: float | None, optimum: float | None
 ) -> Choice:
     """A choice, with what its bounds are to be computed from."""
-    moment = state.moment
-    moment.model.directions(row[None], LARGEST_DATUM)  # more could be chosen, but not be learnt from
-    labels = turn.region.labels if isinstance(turn.region, Arms) else None
-    context = turn.context
+    moment, region, context, labels = state.moment, turn.region, turn.context, None
+    # More could be chosen, but not be learnt from.
+    if isinstance(region, Arms):
+        labels = region.labels
+        moment.model.check_learnable(turn.directions[index])
+    else:
+        moment.model.check_learnable(moment.directions(row[None]))
     return Choice(
         number,
         (row if context is None else row[len(context) :]).copy(),
         None if labels is None or index is None else labels[index],
-        index,
-        context,
-        moment,
-        alpha,
-        optimum,
-        state.refuted,
+        index=index,
+        context=context,
+        moment=moment,
+        alpha=alpha,
+        optimum=optimum,
+        refuted=state.refuted,
     )
 
 
-def with_choices(state: State, turn: Turn, choices: list[Choice]) -> State:
-    """The state in which these choices are pending."""
+def with_choices(state: State, turn: Turn, choices: list[Choice], **others: Any) -> State:
+    """The state in which these choices are pending, and `others` have changed as well."""
     pending, history = state.pending, state.history
     for choice in choices:
         pending = persistent.put(pending, choice.id, choice)
@@ -115,7 +115,7 @@ def with_choices(state: State, turn: Turn, choices: list[Choice]) -> State:
             region = None if turn.is_own else turn.region
             history = persistent.put(history, choice.id, Chosen(choice.row, region))
     searched, rounds = state.searched or isinstance(turn.region, Box), state.rounds + len(choices)
-    return state._replace(pending=pending, rounds=rounds, searched=searched, history=history)
+    return state._replace(pending=pending, rounds=rounds, searched=searched, history=history, **others)
 
 
 def largest_upper(state: State, rule: ActingRule, turn: Turn) -> float:
@@ -134,10 +134,10 @@ def _anticipated(state: State) -> Anticipated | None:
     else:
         later = (persistent.get(state.pending, number) for number in range(known.up_to, state.rounds))
         rows = [choice.row for choice in later if choice is not None]
-    return Anticipated(_expecting(known.moment, rows), state.rounds) if rows else known
+    return Anticipated(expecting(known.moment, rows), state.rounds) if rows else known
 
 
-def _expecting(moment: Moment, rows: list[Array]) -> Moment:
+def expecting(moment: Moment, rows: list[Array]) -> Moment:
     """The moment after rows whose rewards are in the middle of their intervals; what is imagined refutes nothing."""
     actions = np.array(rows)
     directions, closed = moment.directions(actions), moment.closed_form

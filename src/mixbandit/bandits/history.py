@@ -69,8 +69,9 @@ def history_state(history: persistent.Map) -> dict[str, Any]:
 
 def history_from_state(state: Mapping[str, Any]) -> persistent.Map:
     """What `history_state` described."""
+    ids, rows = state["ids"], state["rows"]
     regions = {int(number): region_from_state_dict(part) for number, part in state["regions"]}
     found = persistent.EMPTY
-    for number, row in zip(state["ids"], state["rows"], strict=True):
+    for number, row in zip(ids, rows, strict=True):
         found = persistent.put(found, int(number), Chosen(np.array(row), regions.get(int(number))))
     return found

@@ -32,17 +32,15 @@ def get(tree: Map, key: int) -> Any:
     if key < 0 or key >> (_BITS * (height + 1)):
         return None
     for shift in range(_BITS * height, 0, -_BITS):
-        node = node.get((key >> shift) & _MASK)  # type: ignore[assignment]
-        if node is None:
-            return None
+        node = node.get((key >> shift) & _MASK, {})
     return node.get(key & _MASK)
 
 
 def drop(tree: Map, key: int) -> Map:
     """The map without a key, which may be missing."""
-    if get(tree, key) is None:
-        return tree
     height, root = tree
+    if not root or get(tree, key) is None:
+        return tree
     return height, _drop(root, key, _BITS * height)
 
 

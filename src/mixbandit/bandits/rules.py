@@ -11,9 +11,11 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
-from mixbandit._checks import multiplier, nonnegative
+import numpy as np
+
+from mixbandit._checks import Array, multiplier, nonnegative
 from mixbandit.errors import DamagedState, NoTheory, NotStorable
 from mixbandit.search import Field, Found, InformationPerRegret
 from mixbandit.sequences import Moment
@@ -33,11 +35,8 @@ _TAKES = {
 }
 
 
-class Selection(NamedTuple):
-    """What a rule wants to play."""
-
-    found: Found
-    optimum: float | None = None  # the largest upper bound, where it came up
+Selection = tuple[Found, float | None]
+"""What a rule wants to play, and the largest upper bound where it came up."""
 
 
 class ActingRule(abc.ABC):
@@ -93,8 +92,8 @@ class Optimism(ActingRule):
         score = moment.at(self.alpha)
         if self.exploration == 1.0:
             found = field.maximise(score)
-            return Selection(found, found.value)
-        return Selection(field.maximise(score.scaled(self.exploration)))
+            return found, found.value
+        return field.maximise(score.scaled(self.exploration)), None
 
     def worst_case(self, moment: Moment) -> str:
         if self.exploration < 1.0:
@@ -126,7 +125,7 @@ class LeastRegretPerInformation(ActingRule):
     def select(self, moment: Moment, field: Field, round_: int) -> Selection:
         ellipsoid = moment.closed_form
         optimum = field.maximise(ellipsoid).value
-        return Selection(field.maximise(InformationPerRegret(ellipsoid, optimum)), optimum)
+        return field.maximise(InformationPerRegret(ellipsoid, optimum)), optimum
 
     def worst_case(self, moment: Moment) -> str:
         return "No regret bound known in advance is computed for information-directed sampling."
@@ -138,10 +137,14 @@ class Thompson(ActingRule):
     name = "Thompson sampling"
 
     def select(self, moment: Moment, field: Field, round_: int) -> Selection:
+        return field.maximise(Point(self.draw(moment, field.rng, round_))), None
+
+    def draw(self, moment: Moment, rng: np.random.Generator, round_: int) -> Array:
+        """A random parameter, (d,)."""
         rule = moment.rule
         assert rule.sigma is not None
         spread = rule.sigma * math.sqrt(9.0 * rule.dim * math.log(round_ / rule.delta))
-        return Selection(field.maximise(Point(moment.closed_form.sample(field.rng, spread))))
+        return moment.closed_form.sample(rng, spread)
 
     def worst_case(self, moment: Moment) -> str:
         return "Its regret is O(d^{3/2}√T) up to logarithms (Agrawal & Goyal 2013); the constant is not computed."
@@ -153,7 +156,7 @@ class Uniformly(ActingRule):
     name = "uniform sampling"
 
     def select(self, moment: Moment, field: Field, round_: int) -> Selection:
-        return Selection(field.sample())
+        return field.sample(), None
 
     def worst_case(self, moment: Moment) -> str:
         return "Its regret grows in proportion to time."

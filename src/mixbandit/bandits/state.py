@@ -76,10 +76,10 @@ class State(NamedTuple):
         pending, held = self.pending, self.held
         for choice in choices:
             pending, held = persistent.drop(pending, choice.id), persistent.drop(held, choice.id)
-        return self.settling(choices)._replace(moment=moment, anticipated=None, pending=pending, held=held)
+        return self._replace(moment=moment, anticipated=None, pending=pending, held=held, **self._settled(choices))
 
     def _weights(self, levels: list[float | None]) -> Array | None:
-        if all(level is None for level in levels):
+        if not any(levels):  # levels are positive
             return None
         own = self.moment.rule.sigma
         return self.moment.rule.weights(np.array([own if level is None else level for level in levels], dtype=float))
@@ -105,12 +105,15 @@ class State(NamedTuple):
 
     def settling(self, choices: list[Choice]) -> State:
         """With choices counted for good in the regret bound, and what their bounds refute noted."""
+        return self._replace(**self._settled(choices))
+
+    def _settled(self, choices: list[Choice]) -> dict[str, Any]:
         widths, refuted = self.widths, self.refuted
         for choice in choices:
             known = choice.known
             widths = None if widths is None or known.width is None else widths + known.width
             refuted |= not known.trusted
-        return self._replace(settled=self.settled + len(choices), widths=widths, refuted=refuted)
+        return {"settled": self.settled + len(choices), "widths": widths, "refuted": refuted}
 
     def without(self, choice: Choice, *, played: bool) -> State:
         """After a choice that will bring no reward."""

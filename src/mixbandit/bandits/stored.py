@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from mixbandit._checks import stored_generator
-from mixbandit.actions import region_from_state_dict
+from mixbandit.actions import Region, region_from_state_dict
 from mixbandit.bandits import persistent
 from mixbandit.bandits.choice import Choice
 from mixbandit.bandits.history import history_from_state, history_state
-from mixbandit.bandits.rules import rule_from_state, rule_state
+from mixbandit.bandits.rules import ActingRule, rule_from_state, rule_state
 from mixbandit.bandits.state import Held, State
 from mixbandit.errors import DamagedState
 from mixbandit.features import FeatureMap
-from mixbandit.sequences import sequence_from_state_dict
-
-if TYPE_CHECKING:
-    from mixbandit.bandits.base import Policy
+from mixbandit.sequences import ConfidenceSequence, sequence_from_state_dict
 
 _OPTIONS = ("strict", "keep_history", "track_regret", "quick")
 
 
-def state_dict(policy: Policy) -> dict[str, Any]:
+class Storable(Protocol):
+    """What is stored of a policy, beside its options."""
+
+    rule: ActingRule
+    state: State
+
+    @property
+    def sequence(self) -> ConfidenceSequence: ...
+
+    @property
+    def actions(self) -> Region | None: ...
+
+
+def state_dict(policy: Storable) -> dict[str, Any]:
     """Everything about a policy."""
     state = policy.state
     return {
@@ -48,7 +58,7 @@ def _open(state: State, choice: Choice) -> dict[str, Any]:
     return {**choice.state_dict(), **waiting}
 
 
-def settings(kind: type[Policy], stored: Mapping[str, Any], features: FeatureMap | int | None) -> dict[str, Any]:
+def settings(kind: type[Storable], stored: Mapping[str, Any], features: FeatureMap | int | None) -> dict[str, Any]:
     """The keywords of the policy that `state_dict` described."""
     if not is_state_of(kind, stored):
         raise DamagedState(f"this is the state of a {stored.get('type')!r}, not of a {kind.__name__}")
@@ -62,7 +72,7 @@ def settings(kind: type[Policy], stored: Mapping[str, Any], features: FeatureMap
     }
 
 
-def is_state_of(kind: type[Policy], stored: Mapping[str, Any]) -> bool:
+def is_state_of(kind: type[Storable], stored: Mapping[str, Any]) -> bool:
     """Whether a state is one of this kind of policy. Version 0.1.0 stored CMMUCB and its kin as plain UCB."""
     return stored.get("type") in [base.__name__ for base in kind.__mro__[:-1]]
 
@@ -94,7 +104,7 @@ def recalled(fresh: State, stored: Mapping[str, Any]) -> State:
     )
 
 
-def difference(one: Policy, other: Policy) -> str | None:
+def difference(one: Storable, other: Storable) -> str | None:
     """The first setting in which two policies differ, in words; None if only what they have seen does."""
     for name in (*_OPTIONS, "actions"):
         if getattr(one, name) != getattr(other, name):

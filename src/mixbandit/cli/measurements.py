@@ -130,7 +130,7 @@ def _regret_table(results: list[Regret]) -> Table:
     settings, n = results[0].settings, len(results[0].final)
     table = Table(title=f"Means over {n} problems of {settings.rounds} rounds, δ = {settings.delta:g}", box=box.SIMPLE)
     table.padding = (0, 1, 0, 0)
-    names = ("algorithm", "regret", "bounds:\nhindsight", "\nwidths", "closed\nform", "gap", "wrong*", "ms per\nround")
+    names = ("algorithm", "regret", "bounds:\nhindsight", "\nwidths", "gap", "wrong*", "ms per\nround")
     for name in names:
         table.add_column(name, justify="left" if name == "algorithm" else "right", no_wrap=True)
     for r in results:
@@ -139,7 +139,7 @@ def _regret_table(results: list[Regret]) -> Table:
         table.add_row(
             r.settings.algorithm,
             f"{r.final.mean():.1f}{spread}",
-            *(f"{values.mean():.0f}" for values in (r.hindsight, r.widths, r.analytic)),
+            *(f"{values.mean():.0f}" for values in (r.hindsight, r.widths)),
             f"{r.gap.mean():.3f}",
             wrong if r.promises_kept else f"{wrong} BROKEN",
             f"{r.milliseconds.mean():.1f}",

@@ -15,8 +15,8 @@ from rich.table import Table
 from mixbandit._extras import import_extra
 from mixbandit.cli.shared import console, expand, metered
 from mixbandit.paper import table1
-from mixbandit.paper.paper import BANDITS, PARTS, REPETITIONS, Part, Plan, record_claims
 from mixbandit.paper.parallel import BACKENDS, Workers, cluster
+from mixbandit.paper.parts import BANDITS, PARTS, REPETITIONS, Part, Plan, record_claims
 from mixbandit.paper.published import TABLE1, Claim
 from mixbandit.paper.svm import SvmTuning
 

@@ -156,11 +156,13 @@ def _shrunk(z: Array, singular: Array, sigma: float) -> float:
     """Σ σ²z²/(s+σ²)."""
     if not len(z):
         return 0.0
-    return float(np.sum((z / np.hypot(singular / sigma, 1.0)) ** 2))
+    shrunk = z / np.hypot(singular / sigma, 1.0)
+    return float(shrunk @ shrunk)
 
 
 def log_det(singular: Array, sigma: float) -> float:
     """Log-determinant of I + diag(singular²)/σ², right also where it is tiny or a square overflows."""
     ratio = singular / sigma
     small = ratio < 1.0
-    return float(np.sum(np.log1p(ratio[small] ** 2)) + 2.0 * np.sum(np.log(np.hypot(ratio[~small], 1.0))))
+    large = 2.0 * np.add.reduce(np.log(np.hypot(ratio[~small], 1.0)))
+    return float(np.add.reduce(np.log1p(ratio[small] ** 2)) + large)

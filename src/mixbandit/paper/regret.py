@@ -70,7 +70,7 @@ class RegretSettings:
         return sorted({math.ceil(self.rounds * k / LOOKS) for k in range(1, LOOKS + 1)})
 
 
-COLUMNS = ("widths", "analytic", "hindsight", "gap", "proof", "regret_missed", "certificate_missed", "refuted",
+COLUMNS = ("widths", "hindsight", "gap", "proof", "regret_missed", "certificate_missed", "refuted",
            "milliseconds", "curve")  # fmt: skip
 
 
@@ -81,7 +81,6 @@ class Regret:
     settings: RegretSettings
     curves: Array  # (repetitions, looks) cumulative regret
     widths: Array  # (repetitions,) bounds at the end
-    analytic: Array
     hindsight: Array
     gap: Array
     proven: Array  # 1 where the certificate was proven at every look
@@ -145,7 +144,7 @@ def simulate(settings: RegretSettings, repetition: int) -> tuple[Any, ...]:
         regret = float(records.cumulative_regret[-1])
         curve.append(regret)
         bound, found = policy.regret_bound(), policy.certificate()
-        bounds = [b for b in (bound.widths, bound.analytic, bound.hindsight) if b is not None]
+        bounds = [b for b in (bound.widths, bound.hindsight) if b is not None]
         regret_missed |= any(b < regret * (1.0 - _ROUNDING) for b in bounds)
         worth = float(environment.features(found.action)[0] @ environment.theta)
         wrong = worth < found.lower - _ROUNDING or worth > found.upper + _ROUNDING
@@ -153,7 +152,7 @@ def simulate(settings: RegretSettings, repetition: int) -> tuple[Any, ...]:
         certificate_missed |= wrong or (found.proven and too_low)
         proofs.add(found.proof)
     return (
-        f"{bound.widths:.6g}", f"{bound.analytic:.6g}", f"{bound.hindsight:.6g}", f"{found.gap:.6g}",
+        f"{bound.widths:.6g}", f"{bound.hindsight:.6g}", f"{found.gap:.6g}",
         "+".join(sorted(proofs)), int(regret_missed), int(certificate_missed), int(policy.refuted),
         f"{1e3 * seconds / settings.rounds:.4g}", " ".join(f"{x:.6g}" for x in curve),
     )  # fmt: skip
@@ -172,7 +171,6 @@ def measure(
     rows = gather("regret", simulate, settings, COLUMNS, repetitions, **how)
     scalars = (
         "widths",
-        "analytic",
         "hindsight",
         "gap",
         "regret_missed",
@@ -197,16 +195,14 @@ def draw(results: Sequence[Regret]) -> Figure:
         plots.curve(left, t, mean, label=r.settings.algorithm, position=i, low=mean - error, high=mean + error)
     left.set(xlabel="round", ylabel="cumulative regret", ylim=(0.0, None), xlim=(0.0, None))
     left.legend(fontsize="small")
-    kinds = ("regret", "in hindsight", "widths", "closed form")
+    kinds = ("regret", "in hindsight", "widths")
     x = np.arange(len(results))
     for k, (kind, colour) in enumerate(zip(kinds, plots.COLOURS, strict=False)):
-        values = [(r.final, r.hindsight, r.widths, r.analytic)[k].mean() for r in results]
-        bars = right.bar(
-            x + 0.2 * (k - 1.5), values, width=0.2, color=colour, label=kind, hatch=("", "//", "..", "xx")[k]
-        )
+        values = [(r.final, r.hindsight, r.widths)[k].mean() for r in results]
+        bars = right.bar(x + 0.25 * (k - 1.0), values, width=0.25, color=colour, label=kind, hatch=("", "//", "..")[k])
         right.bar_label(bars, fmt="%.0f", fontsize="x-small")
     right.set_xticks(x, [r.settings.algorithm for r in results])
-    right.set(ylabel=f"after {results[0].settings.rounds} rounds", title="regret, and three bounds on it")
+    right.set(ylabel=f"after {results[0].settings.rounds} rounds", title="regret, and two bounds on it")
     right.legend(fontsize="small", loc="upper left")
     return fig
 
@@ -214,7 +210,7 @@ def draw(results: Sequence[Regret]) -> Figure:
 def write_summary(path: Path, results: Sequence[Regret]) -> None:
     """A CSV file with a row per algorithm, and the version that made it."""
     columns = [field.name for field in dataclasses.fields(RegretSettings)]
-    means = ("final", "widths", "analytic", "hindsight", "gap", "milliseconds")
+    means = ("final", "widths", "hindsight", "gap", "milliseconds")
     counts = ("proven", "regret_missed", "certificate_missed", "refuted")
     columns += ["repetitions", *means, "final_standard_error", *counts]
     rows = []

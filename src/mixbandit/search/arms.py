@@ -19,7 +19,7 @@ _LAZY_FROM, _FIRST_CHUNK = 64, 8
 
 
 class BestArm(NamedTuple):
-    index: int
+    arm: int
     value: float
     evaluated: int  # arms that were evaluated exactly
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mixbandit._checks import Array
+from mixbandit._lazy import lazy
 from mixbandit.actions import Box
 from mixbandit.search.arms import best_arm
 from mixbandit.search.box import THOROUGH, Effort, search_box
@@ -27,7 +27,7 @@ class Found(NamedTuple):
 
     row: Array  # (dim_in,)
     value: float
-    index: int | None = None  # of the arm; None on a box
+    arm: int | None = None  # its index; None on a box
 
 
 class Field(abc.ABC):
@@ -36,7 +36,7 @@ class Field(abc.ABC):
     def __init__(self, entropy: Entropy) -> None:
         self._entropy = entropy
 
-    @cached_property
+    @lazy
     def rng(self) -> np.random.Generator:
         """The random numbers of this decision."""
         return np.random.default_rng(self._entropy)
@@ -64,9 +64,9 @@ class ArmsField(Field):
     def maximise(self, score: Score) -> Found:
         if self._left is None:
             best = best_arm(score, self._directions, lambda: self.rng)
-            return Found(self._rows[best.index], best.value, best.index)
+            return Found(self._rows[best.arm], best.value, best.arm)
         best = best_arm(score, self._directions[self._left], lambda: self.rng)
-        index = int(self._left[best.index])
+        index = int(self._left[best.arm])
         return Found(self._rows[index], best.value, index)
 
     def sample(self) -> Found:
@@ -75,7 +75,7 @@ class ArmsField(Field):
 
     def exclude(self, found: Found) -> None:
         left = np.arange(len(self._rows)) if self._left is None else self._left
-        left = left[left != found.index]
+        left = left[left != found.arm]
         self._left = left if len(left) else None
 
 

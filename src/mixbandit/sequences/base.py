@@ -218,7 +218,7 @@ class ConfidenceSequence(abc.ABC):
             keywords = {name: state[name] for name in cls.keywords}
             if "mixture" in keywords:
                 keywords["mixture"] = mixture_from_state_dict(keywords["mixture"])
-            new = cls(features_from_state_dict(state["features"], features), **keywords)  # type: ignore[arg-type]
+            new = cls(features_from_state_dict(state["features"], features), **keywords)
             data = Data.from_state_dict(state["statistics"], new.moment.rule.recall(state))
         if data.dim != new.features.dim:
             raise DamagedState(f"the features have dimension {new.features.dim}, the stored data {data.dim}")

@@ -42,13 +42,13 @@ class RunningIntersection:
     def _intersect(self) -> None:
         moment = self.sequence.moment
         directions = moment.directions(self.actions)
-        now_lower, now_upper = moment.lower(directions), moment.upper(directions)
-        lower, upper = np.maximum(self.lower, now_lower.values), np.minimum(self.upper, now_upper.values)
+        now_lower, now_upper, contradicts = moment.interval(directions)
+        lower, upper = np.maximum(self.lower, now_lower), np.minimum(self.upper, now_upper)
         crossed = bool((lower > upper + 1e-9 * np.maximum(np.abs(lower), np.abs(upper))).any())
         found = None
         if moment.is_empty:
             found = "the confidence set is empty"
-        elif now_lower.contradicts or now_upper.contradicts:
+        elif contradicts:
             found = "a bound on an expected reward lies outside reward_range"
         elif crossed and not self.is_empty:
             found = "bounds of different times contradict each other"

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import LARGEST_ENTRY, Array, as_rows, check_finite
+from mixbandit._checks import LARGEST_DATUM, LARGEST_ENTRY, Array, as_rows, check_finite
 from mixbandit.features import FeatureMap, Identity
 
 Linearised = tuple[Any, Callable[[Any], Array]]
@@ -56,6 +56,11 @@ class FeatureModel:
         phi = self.features.evaluate(actions)
         check_finite(phi, "features", largest)
         return phi
+
+    @staticmethod
+    def check_learnable(directions: Array) -> None:
+        """Refuse directions so large that nothing can be learnt from them."""
+        check_finite(directions, "features", LARGEST_DATUM)
 
     def linearised(self, actions: Array) -> tuple[Array, Callable[[Array], Array]]:
         return self.features.linearised(actions)

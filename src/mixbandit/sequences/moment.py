@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mixbandit._checks import LARGEST_DATUM, Array, as_float_array, as_vector, check_finite, positive
+from mixbandit._lazy import lazy
 from mixbandit.data import Data
 from mixbandit.errors import InvalidInput
 from mixbandit.sequences.models import FeatureModel
 from mixbandit.sequences.refutation import Audit
-from mixbandit.sequences.response import Bounds, Response
+from mixbandit.sequences.response import Bounds, Interval, Response
 from mixbandit.sequences.rules import Rule
 from mixbandit.sets import ConfidenceSet, Ellipsoid
 
@@ -40,17 +40,17 @@ class Moment:
         """How many rewards have been seen."""
         return self.data.count
 
-    @cached_property
+    @lazy
     def alpha0(self) -> float:
         """The multiplier that suits the closed form best."""
         return self.rule.alpha0(self.data)
 
-    @cached_property
+    @lazy
     def exact(self) -> ConfidenceSet:
         """The exact set, opened if it is empty."""
         return self.rule.set(self.data).opened()
 
-    @cached_property
+    @lazy
     def closed_form(self) -> Ellipsoid:
         """The ellipsoid of the closed form at `alpha0`."""
         return self.rule.outer(self.data, self.alpha0)
@@ -61,12 +61,12 @@ class Moment:
             return self.exact
         return self.closed_form if alpha == self.alpha0 else self.rule.outer(self.data, alpha)
 
-    @cached_property
+    @lazy
     def is_empty(self) -> bool:
         """Whether no parameter is left."""
         return self.rule.is_empty(self.data)
 
-    @cached_property
+    @lazy
     def noise_refuted(self) -> bool:
         """Whether rewards scatter more than was stated, by a test at level δ."""
         return self.rule.noise_refuted(self.data)
@@ -108,6 +108,10 @@ class Moment:
         """Lower bounds on expected rewards."""
         return self.response.lower(self.at(alpha).maximum(-directions))
 
+    def interval(self, directions: Any, alpha: float | None = None) -> Interval:
+        """Bounds on expected rewards on both sides, for less than one after the other."""
+        return self.response.interval(*self.at(alpha).interval(directions))
+
     def largest_difference(self, directions: Any, own: Any) -> float:
         """A bound on how much more than direction `own` any of the others is worth.
 
@@ -120,18 +124,20 @@ class Moment:
         """The moment after these rewards, all of which are checked first."""
         rows = self.model.checked(actions)
         values = as_vector(rewards, len(rows), "rewards")
-        return self.after(rows, values, None if sigma is None else self.rule.weights(_levels(sigma, len(rows))))
+        if sigma is None:
+            check_finite(values, "rewards", LARGEST_DATUM)
+            return self.after(rows, values)
+        weights = np.broadcast_to(self.rule.weights(_levels(sigma, len(rows))), (len(rows),))
+        check_finite(weights * values, "rewards", LARGEST_DATUM)
+        return self.after(rows, values, weights)
 
     def after(self, rows: Array, rewards: Array, weights: Array | None = None) -> Moment:
-        """The moment after rewards (n,) of checked action rows (n, dim_in), weighted by σ/σ_k."""
+        """The moment after rewards (n,) of action rows (n, dim_in), weighted by σ/σ_k, all of which were checked."""
         if weights is None:
             phi = self.model.directions(rows, LARGEST_DATUM)
-            check_finite(rewards, "rewards", LARGEST_DATUM)
         else:
-            weights = np.broadcast_to(weights, (len(rows),))
             phi = self.model.directions(rows)
             check_finite(weights[:, None] * phi, "features", LARGEST_DATUM)
-            check_finite(weights * rewards, "rewards", LARGEST_DATUM)
         return self.with_data(self.rule.learn(self.data, rows, phi, rewards, weights))
 
     def with_data(self, data: Data) -> Moment:

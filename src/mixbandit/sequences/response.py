@@ -21,6 +21,14 @@ class Bounds(NamedTuple):
     contradicts: bool = False  # whether one lies outside the range, which refutes the assumptions
 
 
+class Interval(NamedTuple):
+    """Bounds on expected rewards, on both sides."""
+
+    lower: Array  # (n,)
+    upper: Array  # (n,)
+    contradicts: bool = False  # whether a bound lies outside the range, which refutes the assumptions
+
+
 @dataclass(frozen=True)
 class Response:
     """Expected rewards are φᵀθ up to `deviation`, and lie in `range` where that is known."""
@@ -50,6 +58,18 @@ class Response:
         low, high = self.range
         cut = np.clip(bounds, low, high)
         return Bounds(cut, cut != bounds, bool((bounds > high + _ROUNDING * (high - low)).any()))
+
+    def interval(self, minimum: Array, maximum: Array) -> Interval:
+        """Bounds on both sides, from the least and the most that φᵀθ can be."""
+        if self.range is None and not self.deviation:
+            return Interval(minimum, maximum)
+        lower, upper = self.lower(-minimum), self.upper(maximum)
+        return Interval(lower.values, upper.values, lower.contradicts or upper.contradicts)
+
+    def most(self, maximum: float) -> float:
+        """What no expected reward exceeds, where φᵀθ exceeds `maximum` nowhere."""
+        most = maximum + self.deviation
+        return most if self.range is None else min(max(most, self.range[0]), self.range[1])
 
     def difference(self, maximum: float) -> float:
         """A bound on the difference of two expected rewards, from the maximum of that of φᵀθ."""

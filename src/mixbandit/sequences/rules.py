@@ -54,7 +54,7 @@ class Rule(abc.ABC):
         known = data.derived.get(self)
         if known is None:
             known = data.derived[self] = self._set(data)
-        return known  # type: ignore[no-any-return]
+        return known
 
     @abc.abstractmethod
     def _set(self, data: Data) -> ConfidenceSet: ...

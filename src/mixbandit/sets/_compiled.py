@@ -12,7 +12,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from mixbandit.sets.dual import BALL, ELLIPSOID, INTERIOR
+from mixbandit.sets.base import BALL, ELLIPSOID, INTERIOR
 
 _TINY = float(np.finfo(np.float64).tiny)
 

@@ -41,6 +41,10 @@ class ConfidenceSet(Protocol):
         """The support function h of the set, (n,), which must not be empty."""
         ...
 
+    def interval(self, directions: Any) -> tuple[Array, Array]:
+        """−h(−φ) and h(φ), (n,) each: the least and the most that φᵀθ can be."""
+        ...
+
     def support(self, directions: Any) -> Maximum:
         """The support function with what attains it."""
         ...

@@ -7,10 +7,24 @@ import numpy as np
 from mixbandit._checks import Array
 from mixbandit.data import Spectrum
 
+# Up to this many numbers a temporary array is cheaper than einsum.
+_FEW = 4096
 # Below this, the part outside is the small difference of larger vectors.
 _CANCELLED = 0.1
 # Lengths beyond this or its inverse are computed with rescaling.
 SAFE_SIZE = 1e-100
+
+
+def squares(rows: Array) -> Array:
+    """Squared lengths of rows (n, d); infinite, without a warning, where they leave the range of floats."""
+    if 0 < rows.size <= _FEW and np.maximum.reduce(np.abs(rows), axis=None) < 1.0 / SAFE_SIZE:
+        return np.asarray(np.add.reduce(rows * rows, axis=1))
+    return np.asarray(np.einsum("nd,nd->n", rows, rows))
+
+
+def are_safe(size: Array, least: float = SAFE_SIZE) -> bool:
+    """Whether all lengths, or squares of them, are neither so small nor so large that squares leave the floats."""
+    return not len(size) or bool(np.minimum.reduce(size) > least and np.maximum.reduce(size) < 1.0 / least)
 
 
 def split(features: Array, spectrum: Spectrum, *, with_outside: bool) -> tuple[Array, Array, Array, Array | None]:
@@ -21,12 +35,12 @@ def split(features: Array, spectrum: Spectrum, *, with_outside: bool) -> tuple[A
     - ν, the length of its part outside, (n,);
     - that part, (n, d); None where the range is everything or nobody asked.
     """
-    size = np.sqrt(np.einsum("nd,nd->n", features, features))
-    if len(size) and not (size.min() > SAFE_SIZE and size.max() < 1.0 / SAFE_SIZE):
+    size = np.sqrt(squares(features))
+    if not are_safe(size):
         # Squares of 1e-170 or 1e160 leave the range of floats: divide by the largest entry first.
         peak = np.abs(features).max(axis=1)
         features = features / np.where(peak > 0.0, peak, 1.0)[:, None]
-        length = np.sqrt(np.einsum("nd,nd->n", features, features))
+        length = np.sqrt(squares(features))
         size = peak * length
         inverse = 1.0 / np.where(length > 0.0, length, 1.0)[:, None]
     else:
@@ -36,20 +50,20 @@ def split(features: Array, spectrum: Spectrum, *, with_outside: bool) -> tuple[A
     if spectrum.rank == features.shape[1]:
         return size, inside, np.zeros(len(size)), None
     if not with_outside:
-        null = np.sqrt(np.maximum(1.0 - np.einsum("nr,nr->n", inside, inside), 0.0))
+        null = np.sqrt(np.maximum(1.0 - squares(inside), 0.0))
         small = null < _CANCELLED  # there the difference has lost digits
         if small.any():
             null[small] = np.linalg.norm(_outside(features[small] * inverse[small], spectrum), axis=1)
         return size, inside, null, None
     outside = _outside(features * inverse, spectrum)
-    return size, inside, np.sqrt(np.einsum("nd,nd->n", outside, outside)), outside
+    return size, inside, np.sqrt(squares(outside)), outside
 
 
 def _outside(unit: Array, spectrum: Spectrum) -> Array:
     """The part of unit rows (n, d) that is orthogonal to the range of Φᵀ."""
     outside = unit - (unit @ spectrum.basis) @ spectrum.basis.T
     # Where most of the vector cancelled, what is left is no longer orthogonal: project again.
-    again = np.einsum("nd,nd->n", outside, outside) < _CANCELLED**2
+    again = squares(outside) < _CANCELLED**2
     if again.any():
         outside[again] -= (outside[again] @ spectrum.basis) @ spectrum.basis.T
     return outside

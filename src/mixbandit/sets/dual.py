@@ -58,11 +58,9 @@ class Problem:
 
     def __init__(self, root_s: Array, z: Array, excess: float) -> None:
         self.root_s, self.s, self.z, self.excess = root_s, root_s**2, z, excess
-
-    def bracket(self) -> tuple[float, float]:
-        """Bounds on α: an interior multiplier lies between, or beyond where it makes no difference."""
-        least = min(float(self.s[-1]) if len(self.s) else 1.0, self.excess)
-        return max(_EPS * least, 1e-300), max(self.excess, 1.0) / _EPS
+        # Bounds on α: an interior multiplier lies between, or beyond where it makes no difference.
+        least = min(float(self.s[-1]) if len(self.s) else 1.0, excess)
+        self.bracket = max(_EPS * least, 1e-300), max(excess, 1.0) / _EPS
 
 
 class Solution(NamedTuple):
@@ -89,11 +87,11 @@ def solve(problem: Problem, p: Array, null: Array, start: float, with_theta: boo
     if kernel is None:
         return _solve_vectorised(problem, p, null, start, tolerance, with_theta)
     n = len(p)
-    value, alpha, along_null = np.empty(n), np.empty(n), np.empty(n)
+    value, alpha, along_null = np.empty((3, n))
     case = np.empty(n, dtype=np.int64)
     inside = np.empty((n, len(problem.s)) if with_theta else (0, 0))
     kernel(
-        problem.s, problem.root_s, problem.z, problem.excess, p, null, start, *problem.bracket(),
+        problem.s, problem.root_s, problem.z, problem.excess, p, null, start, *problem.bracket,
         tolerance, ROUND_UP, MAX_STEPS, value, alpha, case, inside, along_null,
     )  # fmt: skip
     return Solution(value, alpha, case, inside if with_theta else None, along_null)
@@ -172,7 +170,7 @@ class _InteriorRoot:
     def solve(self, start: float, tolerance: float) -> Array:
         """The multipliers, (n,): H < 0 on their left, H > 0 on their right."""
         n = len(self.p)
-        low, high = (math.log(end) for end in self.problem.bracket())
+        low, high = (math.log(end) for end in self.problem.bracket)
         lower, upper = np.full(n, low), np.full(n, high)
         x = np.full(n, min(max(math.log(start), low), high))
         result, rows, active = x.copy(), np.arange(n), self

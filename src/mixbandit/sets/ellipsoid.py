@@ -17,7 +17,7 @@ import numpy as np
 from mixbandit._checks import Array
 from mixbandit.data import Ridge, Spectrum
 from mixbandit.sets.base import CLOSED_FORM, Maximum
-from mixbandit.sets.directions import SAFE_SIZE, split
+from mixbandit.sets.directions import SAFE_SIZE, are_safe, split, squares
 
 
 class Ellipsoid(abc.ABC):
@@ -29,6 +29,9 @@ class Ellipsoid(abc.ABC):
 
     @abc.abstractmethod
     def maximum(self, directions: Array) -> Array: ...
+
+    @abc.abstractmethod
+    def interval(self, directions: Array) -> tuple[Array, Array]: ...
 
     @abc.abstractmethod
     def support(self, directions: Array) -> Maximum: ...
@@ -84,8 +87,12 @@ class SpectralEllipsoid(Ellipsoid):
         return np.asarray(self._spectrum.basis @ self._inside)
 
     def maximum(self, directions: Array) -> Array:
+        return self.interval(directions)[1]
+
+    def interval(self, directions: Array) -> tuple[Array, Array]:
         size, inside, null, _ = split(directions, self._spectrum, with_outside=False)
-        return np.asarray(size * (inside @ self._inside + self.radius * self._root_w(inside, null)))
+        middle, half = inside @ self._inside, self.radius * self._root_w(inside, null)
+        return size * (middle - half), size * (middle + half)
 
     def support(self, directions: Array) -> Maximum:
         size, inside, null, outside = split(directions, self._spectrum, with_outside=True)
@@ -122,7 +129,7 @@ class SpectralEllipsoid(Ellipsoid):
 
     def _root_w(self, inside: Array, null: Array) -> Array:
         weighted = inside / self._scale
-        return np.asarray(np.sqrt(np.einsum("nr,nr->n", weighted, weighted) + (null / self._root_alpha) ** 2))
+        return np.asarray(np.sqrt(squares(weighted) + (null / self._root_alpha) ** 2))
 
 
 class RidgeEllipsoid(Ellipsoid):
@@ -141,28 +148,29 @@ class RidgeEllipsoid(Ellipsoid):
         self._spectral = lambda: make().scaled(factor)  # type: ignore[assignment, return-value]
 
     def maximum(self, directions: Array) -> Array:
-        half = directions @ self._inverse
-        w = np.einsum("nd,nd->n", half, half)
-        if not _is_safe(directions):
-            return self._spectral().maximum(directions)
-        return np.asarray(directions @ self.centre + self.radius * np.sqrt(w))
+        return self.interval(directions)[1]
+
+    def interval(self, directions: Array) -> tuple[Array, Array]:
+        if not are_safe(squares(directions), SAFE_SIZE**2):
+            return self._spectral().interval(directions)
+        middle, half = directions @ self.centre, self.radius * np.sqrt(squares(directions @ self._inverse))
+        return middle - half, middle + half
 
     def support(self, directions: Array) -> Maximum:
-        half = directions @ self._inverse
-        w = np.einsum("nd,nd->n", half, half)
-        if not _is_safe(directions):
+        if not are_safe(squares(directions), SAFE_SIZE**2):
             return self._spectral().support(directions)
-        root_w = np.sqrt(w)
+        half = directions @ self._inverse
+        root_w = np.sqrt(squares(half))
         points = self.centre + (self.radius / root_w)[:, None] * (half @ self._inverse.T)
-        alpha, case = np.empty(len(w)), np.empty(len(w), dtype=np.int64)
+        alpha, case = np.empty(len(root_w)), np.empty(len(root_w), dtype=np.int64)
         alpha.fill(self._alpha)  # np.full takes as long as a small matrix product
         case.fill(CLOSED_FORM)
         return Maximum(directions @ self.centre + self.radius * root_w, points, alpha, case)
 
     def widths(self, directions: Array) -> Array:
-        half = directions @ self._inverse
-        w = np.einsum("nd,nd->n", half, half)
-        return np.sqrt(w) if _is_safe(directions) else self._spectral().widths(directions)
+        if not are_safe(squares(directions), SAFE_SIZE**2):
+            return self._spectral().widths(directions)
+        return np.sqrt(squares(directions @ self._inverse))
 
     def sample(self, rng: np.random.Generator, spread: float) -> Array:
         # R⁻¹ is a root of V⁻¹.
@@ -188,7 +196,12 @@ class AffineImage(Ellipsoid):
         return np.asarray(self._shift + self._root @ self._base.centre)
 
     def maximum(self, directions: Array) -> Array:
-        return np.asarray(self._base.maximum(directions @ self._root) + directions @ self._shift)
+        return self.interval(directions)[1]
+
+    def interval(self, directions: Array) -> tuple[Array, Array]:
+        low, high = self._base.interval(directions @ self._root)
+        middle = directions @ self._shift
+        return low + middle, high + middle
 
     def support(self, directions: Array) -> Maximum:
         found = self._base.support(directions @ self._root)
@@ -203,9 +216,3 @@ class AffineImage(Ellipsoid):
 
     def contains(self, theta: Array, rtol: float) -> bool:
         return self._base.contains(np.asarray(np.linalg.solve(self._root, theta - self._shift)), rtol)
-
-
-def _is_safe(directions: Array) -> bool:
-    """Whether squares of the directions neither vanish nor overflow."""
-    size2 = np.einsum("nd,nd->n", directions, directions)
-    return not len(size2) or bool(size2.min() > SAFE_SIZE**2 and size2.max() < SAFE_SIZE**-2)

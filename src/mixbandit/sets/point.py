@@ -19,6 +19,10 @@ class Point:
     def maximum(self, directions: Array) -> Array:
         return np.asarray(directions @ self._theta)
 
+    def interval(self, directions: Array) -> tuple[Array, Array]:
+        value = self.maximum(directions)
+        return value, value
+
     def support(self, directions: Array) -> Maximum:
         n = len(directions)
         points = np.broadcast_to(self._theta, directions.shape)

@@ -114,15 +114,27 @@ class ResidualBall:
 
     def maximum(self, directions: Array) -> Array:
         size, inside, null, _ = split(directions, self.spectrum, with_outside=False)
+        return np.asarray(self.norm_bound * size * self._solved(inside, null))
+
+    def _solved(self, inside: Array, null: Array) -> Array:
+        """Maxima in normalised units, (n,)."""
         null, extra = _without_rounding(null)
         value = dual.solve(self._problem, inside, null, self._start / self._stretch**2, with_theta=False)[0]
-        return np.asarray(self.norm_bound * size * np.minimum(value + extra, 1.0))
+        return np.asarray(np.minimum(value + extra, 1.0))
+
+    def interval(self, directions: Array) -> tuple[Array, Array]:
+        size, inside, null, _ = split(directions, self.spectrum, with_outside=False)
+        n = len(size)
+        both = self._solved(np.concatenate((-inside, inside)), np.concatenate((null, null)))
+        scale = self.norm_bound * size
+        return -scale * both[:n], scale * both[n:]
 
     def support(self, directions: Array) -> Maximum:
         size, inside, null, outside = split(directions, self.spectrum, with_outside=True)
         null, extra = _without_rounding(null)
         start = self._start / self._stretch**2
         value, alpha, case, attained, along_null = dual.solve(self._problem, inside, null, start, with_theta=True)
+        assert attained is not None
         case = np.where(size > 0.0, case, ORIGIN)
         points = attained @ self.spectrum.basis.T
         if outside is not None:
@@ -139,7 +151,7 @@ def _without_rounding(null: Array) -> tuple[Array, Array | float]:
 
     Whether φ lies in the range must not depend on rounding; its worst contribution, ν, is added to the value instead.
     """
-    if not null.any():
+    if not np.logical_or.reduce(null):
         return null, 0.0
     rounding = null <= _NULL_TOLERANCE
     return np.where(rounding, 0.0, null), np.where(rounding, null, 0.0)

@@ -181,7 +181,7 @@ def study_certificate(
 
     `refuted`: whether the assumptions are known to be refuted, whatever the data say now.
     """
-    found = _at_a_configuration(certificate(moment, space.region, rng, warm=warm), moment, space)
+    found = at_a_configuration(certificate(moment, space.region, rng, warm=warm), moment, space)
     audit = dataclasses.replace(moment.audit(), reward_range=assumptions.reward_range)
     trusted = found.trusted and not moment.noise_refuted and not refuted
     seed = int(rng.integers(2**63))
@@ -204,13 +204,14 @@ def study_certificate(
     )
 
 
-def _at_a_configuration(found: Certificate, moment: Moment, space: Space) -> Certificate:
+def at_a_configuration(found: Certificate, moment: Moment, space: Space) -> Certificate:
     """The certificate of the nearest configuration, where a parameter has too many values to list them."""
     row = space.snapped(found.action)
     if np.array_equal(row, found.action):
         return found
     direction = moment.directions(row[None])
-    lower, upper = float(moment.lower(direction).values[0]), float(moment.upper(direction).values[0])
+    ends = moment.interval(direction)
+    lower, upper = float(ends.lower[0]), float(ends.upper[0])
     return dataclasses.replace(found, action=row, lower=lower, upper=upper, gap=max(found.optimum_upper - lower, 0.0))
 
 

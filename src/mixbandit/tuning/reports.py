@@ -128,9 +128,8 @@ class Reports:
         )
 
     def _interval_at(self, row: Array) -> Interval:
-        direction = self.moment.directions(row[None])
-        lower, upper = self.moment.lower(direction).values[0], self.moment.upper(direction).values[0]
-        return self.assumptions.interval(float(lower), float(upper))
+        ends = self.moment.interval(self.moment.directions(row[None]))
+        return self.assumptions.interval(float(ends.lower[0]), float(ends.upper[0]))
 
     def _check_told(self) -> None:
         if not self.moment.t:

@@ -40,6 +40,7 @@ class Tuner(Reports):
     trials that fail are given up with `fail`.
     """
 
+    objective: Assumptions = setting("assumptions", "What version 0.1.0 called the assumptions.")
     told: int = setting("moment.t", "How many values it has learnt from.")
 
     def __init__(
@@ -69,6 +70,7 @@ class Tuner(Reports):
         self._spread_seed = int(generator.integers(2**32))
         options = {"rng": generator, "track_regret": False, "quick": True}
         self._policy = Policy(sequence, self.space.region, rule=acting, **options)  # type: ignore[arg-type]
+        self._policy.warns = False  # the tuner says what is refuted, in terms of values
         self.state = TunerState(self._policy.state)
 
     def __repr__(self) -> str:
@@ -104,6 +106,7 @@ class Tuner(Reports):
         if spread < count:
             choices += [self._as_configuration(policy, choice) for choice in policy.ask(n=count - spread)]
         self.state = self.state._replace(bandit=policy.state, spread_used=used)
+        self._say_if_refuted()
         trials = [self._trial(choice) for choice in choices]
         return trials[0] if n is None else trials
 
@@ -227,6 +230,7 @@ class Tuner(Reports):
             new.assumptions = Assumptions.from_state_dict(state["objective"])
             new.initial, new._spread_seed = int(state["initial"]), int(state["spread_seed"])
             new._policy = policy_from_state_dict(state["policy"], features)
+            new._policy.warns = False
             history = persistent.EMPTY
             for i, part in enumerate(state["history"]):
                 told = Told(part["parameters"], part["value"], part["interval"] and tuple(part["interval"]))

@@ -3,6 +3,7 @@
 import numpy as np
 
 import mixbandit as mb
+from mixbandit._files import encoded
 
 PHI = mb.RandomFourier(dim_in=2, dim=8, lengthscale=0.6, rng=0)
 THETA = np.random.default_rng(1).normal(size=8)
@@ -64,3 +65,8 @@ def play(policy, rounds, start=0):
         actions.append(choice.action)
         policy.tell(choice, reward(choice, t))
     return np.array(actions)
+
+
+def everything(policy):
+    """All that a policy remembers, comparable."""
+    return encoded(policy.state_dict(), "policy")

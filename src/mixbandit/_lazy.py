@@ -1,0 +1,38 @@
+"""What is computed once, when it is first needed."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, Generic, TypeVar, overload
+
+T = TypeVar("T")
+
+
+class lazy(Generic[T]):  # noqa: N801 - used as a decorator, like property
+    """An attribute that is computed when it is first read, and kept.
+
+    As functools.cached_property, which before Python 3.12 takes a lock that costs more than most of what is kept here.
+    """
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self._compute, self._name, self.__doc__ = compute, compute.__name__, compute.__doc__
+
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> lazy[T]: ...
+    @overload
+    def __get__(self, instance: object, owner: type | None = None) -> T: ...
+    def __get__(self, instance: object | None, owner: type | None = None) -> lazy[T] | T:
+        if instance is None:
+            return self
+        value = instance.__dict__[self._name] = self._compute(instance)
+        return value
+
+
+@functools.cache
+def lapack() -> ModuleType:
+    """Scipy's LAPACK, which takes a third of the time to import the package, if imported with it."""
+    module: ModuleType = importlib.import_module("scipy.linalg.lapack")
+    return module
