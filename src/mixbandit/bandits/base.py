@@ -67,7 +67,6 @@ class Policy:
             )
         self.strict, self.keep_history, self.track_regret = bool(strict), bool(keep_history), bool(track_regret)
         self.quick = bool(quick)
-        self.warns = True  # False where somebody else says that assumptions are refuted
         self._own_directions: Any = None  # of arms of its own, computed once
         self.state = State(sequence.moment, int(as_generator(rng).integers(2**63)))
         self._sequence = sequence.live_in(self)
@@ -84,11 +83,10 @@ class Policy:
         new._sequence = self.sequence.copy().live_in(new)
         return new
 
-    def _set_moment(self, moment: Moment) -> None:
-        self.state = self.state.learnt(moment)
-
     moment: Moment = property(  # type: ignore[assignment]
-        operator.attrgetter("state.moment"), _set_moment, doc="What the told rewards leave possible."
+        operator.attrgetter("state.moment"),
+        lambda self, moment: setattr(self, "state", self.state.learnt(moment)),
+        doc="What the told rewards leave possible.",
     )
     sequence: ConfidenceSequence = setting("_sequence", "The confidence sequence, which knows what the policy does.")
     actions: Region | None = setting("_actions", "What may be chosen, unless `ask` is given something else.")
@@ -218,7 +216,7 @@ class Policy:
         found = certificate(state.moment, turn.region, rng, proof=proof, warm=state.warm)
         refuted = state.refuted or not found.trusted
         if refuted and not state.refuted:
-            self._refute(_OUTSIDE)
+            self.sequence.refute(_OUTSIDE)
         self.state = state._replace(refuted=refuted)
         action = found.action if turn.context is None else found.action[len(turn.context) :]
         return dataclasses.replace(found, action=action, trusted=not refuted)
@@ -287,16 +285,12 @@ class Policy:
             return state
         self.state = state._replace(refuted=True)
         if not state.refuted or self.sequence.on_empty == "raise":
-            self._refute(found)
+            self.sequence.refute(found)
         return self.state
 
     def _consistent(self, state: State, choices: list[Choice]) -> State:
         """The state after these choices, with it noted if their bounds contradict a known range."""
         if state.refuted or state.moment.response.range is None or all(choice.trusted for choice in choices):
             return state
-        self._refute(_OUTSIDE)
+        self.sequence.refute(_OUTSIDE)
         return state._replace(refuted=True)
-
-    def _refute(self, what: str) -> None:
-        if self.warns:
-            self.sequence.refute(what)

@@ -10,7 +10,7 @@ import numpy as np
 from mixbandit._checks import Array
 from mixbandit.actions import Arms, Region, region_from_state_dict
 from mixbandit.bandits import persistent
-from mixbandit.certificates import bound_optimum
+from mixbandit.certificates import bound_optimum, largest_difference
 from mixbandit.sequences import Moment
 
 
@@ -50,7 +50,7 @@ def _regret(moment: Moment, region: Region, rows: Array, warm: Array | None) -> 
     if isinstance(region, Arms):
         directions = moment.directions(region.actions)
         apart = moment.upper(directions).values.max() - lower
-        together = np.array([moment.largest_difference(directions, own[i]) for i in range(len(distinct))])
+        together = np.array([largest_difference(moment, directions, own[i]) for i in range(len(distinct))])
         return float(counts @ np.maximum(np.minimum(apart, together), 0.0)), "enumerated"
     rng = np.random.default_rng(0)
     optimum = bound_optimum(moment, region, rng, at_least=float(lower.max()), warm=warm)

@@ -32,7 +32,6 @@ from mixbandit.mixtures import Adaptive, Standard
 from mixbandit.paper.datasets import Dataset, load_dataset
 from mixbandit.paper.parallel import ALONE, Workers, gather, numbers
 from mixbandit.paper.regret import ALGORITHMS
-from mixbandit.sequences import ResidualBallSequence
 
 PAPER_DATASETS = ("raisin", "maternal", "banknotes")
 PAPER_ALGORITHMS = ("CMM-UCB", "AMM-UCB", "OFUL", "IDS", "Freq-TS")
@@ -189,8 +188,7 @@ def simulate(settings: SvmSettings, repetition: int) -> tuple[Any, ...]:
             validation.append(float(right.mean()))
             test.append(int(right_on_test.sum()))
             if settings.algorithm == "AMM-UCB" and policy.rounds in kept:
-                assert isinstance(policy.sequence, ResidualBallSequence)
-                radii.append(policy.sequence.analytic_radius())
+                radii.append(policy.moment.closed_form.radius)
         refuted = int(policy.refuted)
     choosing = time.process_time() - started - fitting
     return (

@@ -98,6 +98,7 @@ class ConfidenceSequence(abc.ABC):
         self, features: FeatureMap, rule: Rule, response: Response | None = None, on_empty: str = "raise"
     ) -> None:
         self.on_empty = on_empty
+        self.silent = False  # True where somebody else says that assumptions are refuted
         moment = Moment(FeatureModel(features), rule, Response() if response is None else response, rule.start())
         self._home: Home = _OwnHome(moment)
 
@@ -245,6 +246,8 @@ class ConfidenceSequence(abc.ABC):
 
     def refute(self, what: str) -> None:
         """Raise AssumptionsRefuted because `what` was found, or warn where the user wants to go on."""
+        if self.silent:
+            return
         moment = self.moment
         message = (
             f"after {moment.t} rewards {what}: at level delta={self.delta:g} the data refute {moment.stated()}, "

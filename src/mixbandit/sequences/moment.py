@@ -17,9 +17,6 @@ from mixbandit.sequences.response import Bounds, Interval, Response
 from mixbandit.sequences.rules import Rule
 from mixbandit.sets import ConfidenceSet, Ellipsoid
 
-# Differences of this many directions are bounded at once.
-_CHUNK = 100_000
-
 
 class Moment:
     """Model, rule and response with the data of a moment; `after` is the next one.
@@ -111,14 +108,6 @@ class Moment:
     def interval(self, directions: Any, alpha: float | None = None) -> Interval:
         """Bounds on expected rewards on both sides, for less than one after the other."""
         return self.response.interval(*self.at(alpha).interval(directions))
-
-    def largest_difference(self, directions: Any, own: Any) -> float:
-        """A bound on how much more than direction `own` any of the others is worth.
-
-        The maximum of (φ' − φ)ᵀθ over one θ, which is never more than the difference of an upper and a lower bound.
-        """
-        parts = (directions[i : i + _CHUNK] for i in range(0, len(directions), _CHUNK))
-        return self.response.difference(max(float(self.exact.maximum(part - own).max()) for part in parts))
 
     def learnt(self, actions: ArrayLike, rewards: ArrayLike, sigma: ArrayLike | None = None) -> Moment:
         """The moment after these rewards, all of which are checked first."""

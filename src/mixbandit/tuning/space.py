@@ -40,34 +40,7 @@ class Space(Mapping[str, Parameter]):
             name: range(int(a), int(b)) for name, a, b in zip(self._parameters, ends[:-1], ends[1:], strict=True)
         }
         self.dim = int(ends[-1])
-        self.conditions = self._checked({} if conditions is None else conditions)
-
-    def _checked(self, conditions: Mapping[str, tuple[str, Iterable[Any]]]) -> dict[str, tuple[str, tuple[Any, ...]]]:
-        """The conditions, parents before their children."""
-        if not isinstance(conditions, Mapping):
-            raise InvalidInput(f"conditions must be a dict, as {{'degree': ('kernel', ['poly'])}}; got {conditions!r}")
-        known: dict[str, tuple[str, tuple[Any, ...]]] = {}
-        for child, condition in conditions.items():
-            if not isinstance(condition, tuple | list) or len(condition) != 2:
-                raise InvalidInput(f"the condition of {child!r} must be (name, values), got {condition!r}")
-            parent = condition[0]
-            values = tuple(condition[1]) if isinstance(condition[1], tuple | list) else ()
-            for name in (child, parent):
-                self.columns(name)
-            on = self[parent]
-            if not isinstance(on, Categorical) or not values:
-                raise InvalidInput(f"{child} must depend on a list of values of a Categorical, got {condition!r}")
-            for value in values:
-                on.encode(value, f"the condition of {child}: {parent}")
-            known[child] = (parent, values)
-        ordered: dict[str, tuple[str, tuple[Any, ...]]] = {}
-        while len(ordered) < len(known):
-            waiting = {child: parent for child, (parent, _) in known.items() if child not in ordered}
-            ready = [child for child, parent in waiting.items() if parent not in waiting]
-            if not ready:
-                raise InvalidInput(f"conditions must not go round in circles, got {dict(conditions)!r}")
-            ordered |= {child: known[child] for child in ready}
-        return ordered
+        self.conditions = _checked_conditions(self, {} if conditions is None else conditions)
 
     def is_active(self, name: str, parameters: Mapping[str, Any]) -> bool:
         """Whether a parameter matters, given the values of those it depends on."""
@@ -155,12 +128,7 @@ class Space(Mapping[str, Parameter]):
         """Whether two configurations are equal in what matters, up to rounding."""
         if one == other and all(type(one[name]) is type(other[name]) for name in one):  # 1 and True may be two choices
             return True
-        return self.same_row(self.encode(one), self.encode(other))
-
-    @staticmethod
-    def same_row(one: Array, other: Array) -> bool:
-        """Whether two rows stand for one configuration, up to rounding."""
-        return bool(np.abs(one - other).max() <= _ROUNDING)
+        return same_row(self.encode(one), self.encode(other))
 
     def decode(self, row: Array) -> dict[str, Any]:
         """The nearest allowed parameters, those that matter."""
@@ -180,14 +148,10 @@ class Space(Mapping[str, Parameter]):
         quantiles = Sobol(len(self), seed=np.random.default_rng(rng)).random_base2(
             max(positive_int(n, "n") - 1, 1).bit_length()
         )
-        return [self._at(row) for row in quantiles[:n]]
-
-    def _at(self, quantiles: Array) -> dict[str, Any]:
-        """A configuration by one number in [0, 1) per parameter."""
-        row = np.empty(self.dim)
-        for (name, columns), q in zip(self._columns.items(), quantiles, strict=True):
-            row[columns.start : columns.stop] = self[name].at(float(q))
-        return self.decode(row)
+        return [
+            self.decode(np.concatenate([self[name].at(float(q)) for name, q in zip(self, row, strict=True)]))
+            for row in quantiles[:n]
+        ]
 
     def state_dict(self) -> dict[str, Any]:
         # A list, because the order matters and mappings in files need not keep it.
@@ -202,3 +166,38 @@ class Space(Mapping[str, Parameter]):
         with reading("the space"):
             parameters = {str(part["name"]): parameter_from_state_dict(part) for part in state["parameters"]}
             return cls(parameters, {part["name"]: (part["on"], part["values"]) for part in state["conditions"]})
+
+
+def _checked_conditions(
+    space: Space, conditions: Mapping[str, tuple[str, Iterable[Any]]]
+) -> dict[str, tuple[str, tuple[Any, ...]]]:
+    """The conditions, parents before their children."""
+    if not isinstance(conditions, Mapping):
+        raise InvalidInput(f"conditions must be a dict, as {{'degree': ('kernel', ['poly'])}}; got {conditions!r}")
+    known: dict[str, tuple[str, tuple[Any, ...]]] = {}
+    for child, condition in conditions.items():
+        if not isinstance(condition, tuple | list) or len(condition) != 2:
+            raise InvalidInput(f"the condition of {child!r} must be (name, values), got {condition!r}")
+        parent = condition[0]
+        values = tuple(condition[1]) if isinstance(condition[1], tuple | list) else ()
+        for name in (child, parent):
+            space.columns(name)
+        on = space[parent]
+        if not isinstance(on, Categorical) or not values:
+            raise InvalidInput(f"{child} must depend on a list of values of a Categorical, got {condition!r}")
+        for value in values:
+            on.encode(value, f"the condition of {child}: {parent}")
+        known[child] = (parent, values)
+    ordered: dict[str, tuple[str, tuple[Any, ...]]] = {}
+    while len(ordered) < len(known):
+        waiting = {child: parent for child, (parent, _) in known.items() if child not in ordered}
+        ready = [child for child, parent in waiting.items() if parent not in waiting]
+        if not ready:
+            raise InvalidInput(f"conditions must not go round in circles, got {dict(conditions)!r}")
+        ordered |= {child: known[child] for child in ready}
+    return ordered
+
+
+def same_row(one: Array, other: Array) -> bool:
+    """Whether two rows stand for one configuration, up to rounding."""
+    return bool(np.abs(one - other).max() <= _ROUNDING)

@@ -70,7 +70,7 @@ class Tuner(Reports):
         self._spread_seed = int(generator.integers(2**32))
         options = {"rng": generator, "track_regret": False, "quick": True}
         self._policy = Policy(sequence, self.space.region, rule=acting, **options)  # type: ignore[arg-type]
-        self._policy.warns = False  # the tuner says what is refuted, in terms of values
+        self._policy.sequence.silent = True  # the tuner says what is refuted, in terms of values
         self.state = TunerState(self._policy.state)
 
     def __repr__(self) -> str:
@@ -230,7 +230,7 @@ class Tuner(Reports):
             new.assumptions = Assumptions.from_state_dict(state["objective"])
             new.initial, new._spread_seed = int(state["initial"]), int(state["spread_seed"])
             new._policy = policy_from_state_dict(state["policy"], features)
-            new._policy.warns = False
+            new._policy.sequence.silent = True
             history = persistent.EMPTY
             for i, part in enumerate(state["history"]):
                 told = Told(part["parameters"], part["value"], part["interval"] and tuple(part["interval"]))

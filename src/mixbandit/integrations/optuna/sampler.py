@@ -24,6 +24,7 @@ from mixbandit.integrations.optuna.trials import Reading, Scale, as_distribution
 from mixbandit.tuning import Assumptions, Parameter, Space, StudyCertificate, Trial, Tuner, certify
 from mixbandit.tuning.assumptions import Stated
 from mixbandit.tuning.runs import as_parameter
+from mixbandit.tuning.space import same_row
 from mixbandit.tuning.tuner import EXPLORATION, INITIAL
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ class MixBanditSampler(BaseSampler):
         """What the tuner asks for, unless another process is at it already; None in a startup that is not ours."""
         trials = study.get_trials(deepcopy=False)
         reading = self._read(study, trials, search_space)
-        tuner = self._tuner(reading, trials, trial.number)
+        tuner = reading.tuner_knowing(trials, but=trial.number)
         self._say_what_is_missing(reading)
         if self._independent_sampler is not None and tuner.told < self._n_startup_trials:
             return None
@@ -153,24 +154,17 @@ class MixBanditSampler(BaseSampler):
             # Of two processes that chose the same at the same time, at least the later one sees it now.
             running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
             others = reading.running(running, but=trial.number)
-            if not self._is_taken(reading, chosen, others):
+            if not reading.is_taken(chosen.parameters, others.values()):
                 break
         self._chosen[trial.number] = chosen
         return chosen
-
-    @staticmethod
-    def _is_taken(reading: Reading, chosen: Trial, others: dict[int, Any]) -> bool:
-        """Whether another trial that is under way has the same parameters, and there is something else to choose."""
-        row = reading.space.encode(chosen.parameters)
-        same = any(reading.space.same_row(row, other) for other in others.values())
-        return same and bool(reading.space.region.continuous.any())
 
     def tuner(self, study: Study) -> Tuner:
         """A tuner that knows the study as it is now: its completed trials, and those that are under way."""
         with self._lock:
             self._turn_to(study)
             trials = study.get_trials(deepcopy=False)
-            return self._tuner(self._read(study, trials, self._search_space(study)), trials, None)
+            return self._read(study, trials, self._search_space(study)).tuner_knowing(trials)
 
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
@@ -204,7 +198,7 @@ class MixBanditSampler(BaseSampler):
             reading, chosen = self._reading, self._chosen.pop(trial.number, None) if ours else None
             if reading is not None and chosen is not None and self._certifies(reading) and chosen.trusted:
                 played = reading.row(trial.params)
-                as_chosen = played is not None and reading.space.same_row(played, chosen.choice.action)
+                as_chosen = played is not None and same_row(played, chosen.choice.action)
                 if as_chosen and reading.covers(trial):
                     attach(study, trial, dict(zip((LOWER, UPPER), chosen.interval, strict=True)))
         if self._independent_sampler is not None:
@@ -260,10 +254,3 @@ class MixBanditSampler(BaseSampler):
             tuner = Tuner(space, assumptions, exploration=self._exploration, initial=initial, rng=self._seed)
             reading = self._reading = Reading(search_space, tuner, scale)
         return reading
-
-    @staticmethod
-    def _tuner(reading: Reading, trials: list[FrozenTrial], current: int | None) -> Tuner:
-        """A tuner that knows these trials, but for the current one."""
-        running = reading.running(trials, but=current).values()
-        begun = len(trials) if current is None else current
-        return reading.tuner.knowing(reading.moment(trials), running, begun=begun)

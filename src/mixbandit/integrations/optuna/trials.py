@@ -19,6 +19,7 @@ from mixbandit._checks import Array
 from mixbandit.errors import InvalidInput
 from mixbandit.sequences import Moment
 from mixbandit.tuning import Categorical, Float, Int, Space, Tuner
+from mixbandit.tuning.space import same_row
 
 if TYPE_CHECKING:
     from optuna.study import Study
@@ -120,6 +121,16 @@ class Reading:
                 if row is not None:
                     found[trial.number] = row
         return found
+
+    def tuner_knowing(self, trials: list[FrozenTrial], but: int | None = None) -> Tuner:
+        """A tuner that knows these trials, but for one."""
+        running = self.running(trials, but).values()
+        return self.tuner.knowing(self.moment(trials), running, begun=len(trials) if but is None else but)
+
+    def is_taken(self, parameters: Mapping[str, Any], others: Iterable[Array]) -> bool:
+        """Whether one of the other rows has the same parameters, and there is something else to choose."""
+        row = self.space.encode(parameters)
+        return bool(self.space.region.continuous.any()) and any(same_row(row, other) for other in others)
 
     def row(self, given: Mapping[str, Any]) -> Array | None:
         """The row of these parameters; None if they are not all there, or beyond the space."""
