@@ -59,7 +59,7 @@ INSIDE = {
     ],
     "search": ["scores", "arms", "climb", "box", "fields", "branch_and_bound"],
     "bandits": ["persistent", "choice", "history", "rules", "state", "choosing", "stored", "base", "named"],
-    "tuning": ["parameters", "space", "assumptions", "trials", "runs", "certify", "reports", "tuner"],
+    "tuning": ["parameters", "space", "assumptions", "trials", "runs", "certification", "reports", "tuner"],
     "integrations": ["optuna"],
     "integrations.optuna": ["trials", "stopping", "sampler"],
     "simulate": ["environments", "records", "runner"],

@@ -444,3 +444,17 @@ def test_a_study_that_varies_more_than_the_space_is_not_certified():
     assert not any(LOWER in trial.user_attrs for trial in study.trials[1:])
     with pytest.raises(mb.InvalidInput, match="varies 'y', which is not in the space"):
         study.sampler.certificate(study)
+
+
+def test_a_callback_does_not_look_for_where_the_best_can_be(monkeypatch):
+    """Half of a study's time went into what was never read."""
+
+    def searched(*arguments):
+        raise AssertionError
+
+    monkeypatch.setattr("mixbandit.tuning.certification.still_possible", searched)
+    study, stop = make(**STATED), StopOnGap(1e-9, every=4, **STATED)
+    study.optimize(simple, n_trials=8, callbacks=[stop])
+    assert stop.certificate.t == 8
+    with pytest.raises(AssertionError):
+        _ = stop.certificate.possible

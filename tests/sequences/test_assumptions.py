@@ -367,3 +367,32 @@ class TestAudit:
         general = mb.GeneralLambda(2, sigma=SIGMA, norm_bound=3.0).update(x, x[:, 0])
         assert general.audit().refuted_sigma is None
         assert general.audit().residual_spread is None
+
+
+REFUTABLE = {
+    "mixture": lambda **options: mb.MartingaleMixture(1, sigma=0.01, norm_bound=1.0, **options),
+    "OFUL": lambda **options: mb.OFULSequence(1, sigma=0.01, norm_bound=1.0, **options),
+    "Bayes": lambda **options: mb.BayesCredible(1, sigma=0.01, **options),
+}
+
+
+@pytest.mark.parametrize("name", REFUTABLE)
+def test_the_advice_of_an_error_can_be_followed(name):
+    make = REFUTABLE[name]
+    policy = mb.UCB(make(), [[1.0]], rng=0)
+    policy.learn([[1.0]] * 40, [0.5, -0.5] * 20)
+    with pytest.raises(mb.AssumptionsRefuted) as caught:
+        policy.ask()
+    says = str(caught.value)
+    assert ("audit()" in says) == (name == "mixture")
+    assert ("on_empty='inflate'" in says) == (name != "Bayes")
+    if "audit()" in says:
+        assert "REFUTED" in str(policy.audit())
+    else:
+        with pytest.raises(mb.InvalidInput, match="no audit"):
+            policy.audit()
+    if "on_empty" in says:
+        going_on = mb.UCB(make(on_empty="inflate"), [[1.0]], rng=0)
+        going_on.learn([[1.0]] * 40, [0.5, -0.5] * 20)
+        with pytest.warns(mb.AssumptionsRefutedWarning):
+            assert not going_on.ask().trusted

@@ -383,3 +383,12 @@ def test_a_record_knows_its_regret():
     rest = {"trusted": True, "reward": 0.0, "told": 0, "ask_seconds": 0.0, "tell_seconds": 0.0}
     assert Record(round=0, expected=0.25, best=1.0, **fields, **rest).regret == 0.75
     assert Record(round=0, expected=None, best=1.0, **fields, **rest).regret is None
+
+
+@pytest.mark.parametrize("option", ["quick", "track_regret"])
+def test_a_checkpoint_is_of_a_run_with_the_same_options(option, tmp_path):
+    """They were overwritten in silence by those of the file."""
+    given = {"quick": True, "track_regret": False}
+    mb.run(bandit(), world(), 3, checkpoint=tmp_path / "run", progress=False)
+    with pytest.raises(mb.InvalidInput, match=f"another policy .{option}: "):
+        mb.run(bandit(**{option: given[option]}), world(), 6, checkpoint=tmp_path / "run", progress=False)

@@ -3,7 +3,7 @@ import optuna
 import pytest
 
 import mixbandit as mb
-from mixbandit.bandits import Policy
+from mixbandit.bandits import Optimism, Policy, Thompson, Uniformly
 from tests.helpers.runs import SPACE, noisy, worth
 from tests.helpers.spaces import EVERYTHING
 
@@ -357,3 +357,73 @@ def test_pairs_are_read_as_they_are():
     space = mb.Space({"value": mb.Categorical([None, "", 1]), "state": mb.Int(1, 3), "params_x": mb.Float(0, 1)})
     history = [({"value": v, "state": 2, "params_x": 0.5}, 0.5) for v in (None, "", 1)]
     assert mb.Tuner(space, **STATED).learn(history).told == 3
+
+
+def refuted_tuner():
+    """Values that refute what was stated, and later ones that hide it again."""
+    tuned = mb.Tuner({"x": mb.Float(0.0, 1.0)}, reward_range=(0, 1), sigma=0.01, rng=0, initial=0)
+    at = {"x": 0.5}
+    tuned.learn([(at, value) for value in (0.2, 0.9, 0.1, 0.8, 0.3, 0.7)])
+    return tuned, at
+
+
+def test_a_refutation_stands_in_everything_that_is_said_later():
+    tuned, at = refuted_tuner()
+    with pytest.warns(mb.AssumptionsRefutedWarning) as caught:
+        tuned.ask()
+    assert [warning.filename for warning in caught] == [__file__]  # once, and at the line that asked
+    tuned.learn([(at, 0.5)] * 20_000)
+    assert not tuned.moment.is_refuted  # the data alone no longer say so
+    assert not tuned.recommend().trusted
+    assert not tuned.certificate().trusted
+    assert tuned.refuted
+
+
+def test_a_certificate_says_that_it_is_refuted_at_the_users_line():
+    tuned, _ = refuted_tuner()
+    with pytest.warns(mb.AssumptionsRefutedWarning) as caught:
+        assert not tuned.certificate().trusted
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_a_range_is_about_expected_values_unless_nothing_else_states_the_noise():
+    space = {"x": mb.Float(0.0, 1.0)}
+    for stated in ({"samples": 10}, {}):
+        tuned = mb.Tuner(space, reward_range=(0, 1), rng=0, **stated)
+        with pytest.raises(mb.InvalidInput, match=r"value 1\.2 lies outside reward_range"):
+            tuned.tell(tuned.ask(), 1.2)
+    tuned = mb.Tuner(space, reward_range=(0, 1), sigma=0.2, rng=0)
+    assert tuned.tell(tuned.ask(), 1.2).told == 1
+    cs = mb.MartingaleMixture(2, sigma=0.2, norm_bound=1.0, reward_range=(0.0, 1.0))
+    assert cs.update([[1.0, 0.0]], [1.2]).t == 1
+    bandit = mb.CMMUCB(2, actions=[[1.0, 0.0]], sigma=0.2, norm_bound=1.0, reward_range=(0.0, 1.0), rng=0)
+    assert bandit.tell(bandit.ask(), 1.2).moment.t == 1
+
+
+@pytest.mark.parametrize("acting", [Thompson(), Uniformly(), Optimism(None, 1.0)], ids=lambda rule: rule.name)
+def test_any_rule_may_act(acting, tmp_path):
+    tuned = tuner(acting=acting, initial=2)
+    play(tuned, 12)
+    tuned.save(tmp_path / "t")
+    again = mb.Tuner.load(tmp_path / "t")
+    assert again.ask().parameters == tuned.ask().parameters
+    assert tuned.certificate().lower == pytest.approx(again.certificate().lower)
+    with pytest.raises(mb.InvalidInput, match="not of `acting`"):
+        tuner(acting=acting, exploration=0.3)
+
+
+def test_what_is_known_is_stated_once():
+    known = mb.Assumptions(reward_range=(0.0, 1.0), samples=100)
+    one, other = mb.Tuner(SPACE, known, rng=0), mb.Tuner(SPACE, reward_range=(0.0, 1.0), samples=100, rng=0)
+    assert one.assumptions == other.assumptions == one.objective
+    assert one.ask().parameters == other.ask().parameters
+    with pytest.raises(mb.InvalidInput, match="Assumptions or keywords, not both"):
+        mb.Tuner(SPACE, known, samples=3)
+    with pytest.raises(mb.InvalidInput, match="must be Assumptions"):
+        mb.Tuner(SPACE, {"samples": 3})
+    history = [(p, 0.5) for p in SPACE.sample(5, rng=0)]
+    by_object, by_words = (
+        mb.certify(history, known, space=SPACE),
+        mb.certify(history, space=SPACE, reward_range=(0.0, 1.0), samples=100),
+    )
+    assert by_object.lower == by_words.lower

@@ -12,7 +12,7 @@ from mixbandit._extras import import_extra
 from mixbandit.cli.shared import console
 from mixbandit.errors import AssumptionsMissing, InvalidInput
 from mixbandit.tuning.assumptions import DIRECTIONS, Stated
-from mixbandit.tuning.certify import certified
+from mixbandit.tuning.certification import certified
 
 
 def certify(

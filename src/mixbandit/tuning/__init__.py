@@ -1,7 +1,7 @@
 """Tuning: named parameters, what is known of their values, certificates for any run, and a tuner."""
 
 from mixbandit.tuning.assumptions import Assumptions
-from mixbandit.tuning.certify import Possible, StudyCertificate, certify
+from mixbandit.tuning.certification import Possible, StudyCertificate, certify
 from mixbandit.tuning.parameters import Categorical, Float, Int, Parameter
 from mixbandit.tuning.space import Space
 from mixbandit.tuning.trials import Recommendation, Told, Trial

@@ -17,7 +17,7 @@ from mixbandit.errors import AssumptionsRefutedWarning, InvalidInput, warn_user
 from mixbandit.search import Pessimism, search_box
 from mixbandit.sequences import Audit, Moment
 from mixbandit.tuning.assumptions import Assumptions
-from mixbandit.tuning.certify import StudyCertificate, study_certificate
+from mixbandit.tuning.certification import StudyCertificate, study_certificate
 from mixbandit.tuning.space import Space
 from mixbandit.tuning.trials import Interval, Recommendation, Told
 

@@ -13,7 +13,7 @@ import mixbandit as mb
 from mixbandit.certificates import certificate
 from mixbandit.cli import app
 from mixbandit.tuning.assumptions import default_features
-from mixbandit.tuning.certify import at_a_configuration
+from mixbandit.tuning.certification import at_a_configuration
 from mixbandit.tuning.runs import read_run as read_history
 from tests.helpers.runs import SPACE, noisy, objective, worth
 
