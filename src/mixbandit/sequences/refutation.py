@@ -129,8 +129,8 @@ class Audit:
             found.append("No norm bound, however large, would help.")
         elif self.least_norm_bound > 0.0:
             found.append(
-                f"{'' if self.stated_sigma is None else f'With {self._sigma()}: '}"
-                f"these data need norm_bound ≥ {self.least_norm_bound:.4g} "
+                f"{'These' if self.stated_sigma is None else f'With {self._sigma()} these'} data need "
+                f"norm_bound ≥ {self.least_norm_bound:.4g} "
                 f"(stated: {self.stated_norm_bound:.4g}); smaller ones are refuted {level}."
             )
         if self.reward_range is not None:
