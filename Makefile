@@ -24,10 +24,10 @@ demo: $(VENV)/stamp-all
 	$(BIN)/mixbandit demo
 
 test: $(VENV)/stamp-test
-	$(BIN)/python -m pytest -m "not heavy"
+	$(BIN)/python -m pytest -q -n 2 -m "not heavy"
 
 test-heavy: $(VENV)/stamp-test $(VENV)/stamp-clusters $(VENV)/stamp-storages
-	$(BIN)/python -m pytest -m heavy
+	$(BIN)/python -m pytest -q -n 2 -m heavy
 
 lint: $(VENV)/stamp-test $(VENV)/stamp-lint
 	$(BIN)/ruff check .

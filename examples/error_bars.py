@@ -1,4 +1,4 @@
-"""Five lines to error bars that hold at all times at once, under any adaptive choice of data."""
+"""Error bars in a few lines: they hold at all times at once, under any adaptive choice of data."""
 
 import numpy as np
 

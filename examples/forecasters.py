@@ -1,6 +1,6 @@
-"""A good forecaster tightens the error bars of a linear sequence; a bad one widens them, and never breaks them.
+"""A good forecaster tightens the error bars of a linear sequence; a bad one widens them but never invalidates them.
 
-The unknown function uses 2 of 30 features. The lasso, which suspects as much, predicts rewards better than the
+The unknown function depends on 2 of 30 features. The lasso, which expects sparsity, predicts rewards better than the
 standard mixture does; a forecaster that predicts the opposite of the truth does worse. Needs scikit-learn.
 """
 
@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.linear_model import LassoCV
 
 import mixbandit as mb
+from mixbandit.mixtures import FromRegressor
 
 rng = np.random.default_rng(0)
 d, sigma = 30, 0.5
@@ -19,7 +20,7 @@ probes = rng.normal(size=(200, d))
 
 
 class Opposite:
-    """Wrong, and sure of it."""
+    """Wrong, and confident."""
 
     def predict(self, x: np.ndarray) -> tuple[float, float]:
         return float(-x @ theta), 0.01
@@ -30,8 +31,8 @@ class Opposite:
 
 mixtures = {
     "the standard mixture": mb.Standard(),
-    "the lasso": mb.FromRegressor(LassoCV(cv=3), sigma, refit_every=20),
-    "both, in a Grid": mb.Grid([mb.Standard(), mb.FromRegressor(LassoCV(cv=3), sigma, refit_every=20)]),
+    "the lasso": FromRegressor(LassoCV(cv=3), sigma, refit_every=20),
+    "both, in a Grid": mb.Grid([mb.Standard(), FromRegressor(LassoCV(cv=3), sigma, refit_every=20)]),
     "the opposite of the truth": Opposite(),
 }
 for name, mixture in mixtures.items():

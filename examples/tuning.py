@@ -1,4 +1,4 @@
-"""Tune a support vector machine by noisy accuracies, through a crash, to an answer that carries a certificate."""
+"""Tune a support vector machine by noisy accuracies, with a crash in the middle, and certify the answer."""
 
 import tempfile
 from pathlib import Path
@@ -7,8 +7,9 @@ import numpy as np
 from sklearn.svm import SVC
 
 import mixbandit as mb
+from mixbandit.paper.datasets import load_dataset
 
-data = mb.load_dataset("raisin")
+data = load_dataset("raisin")
 half, rng = len(data.y) // 2, np.random.default_rng(0)
 order = rng.permutation(len(data.y))
 X, y = (data.X[order] - data.X.mean(axis=0)) / data.X.std(axis=0), data.y[order]
@@ -25,21 +26,22 @@ space = mb.Space(
 
 
 def accuracy(parameters: dict[str, object]) -> float:
-    """On 100 validation rows, drawn anew for every trial."""
+    """Accuracy on 100 validation rows, drawn anew for every trial."""
     model = SVC(**parameters, max_iter=5000).fit(X[:half], y[:half])
     drawn = rng.integers(half, len(y), size=100)
     return float((model.predict(X[drawn]) == y[drawn]).mean())
 
 
 folder = Path(tempfile.mkdtemp())
-tuner = mb.Tuner(space, reward_range=(0, 1), samples=100, rng=0)
+known = mb.Assumptions(reward_range=(0, 1), samples=100)  # a value is the mean of 100 results in [0, 1]
+tuner = mb.Tuner(space, known, rng=0)
 for _ in range(40):
     trial = tuner.ask()
     tuner.tell(trial, accuracy(trial.parameters))
-waiting = tuner.ask(2)  # two machines are at work on these ...
+waiting = tuner.ask(2)  # two machines are working on these ...
 tuner.save(folder / "tuner.mixbandit")  # ... and this one crashes
 
-tuner = mb.Tuner.load(folder / "tuner.mixbandit")  # what was asked for is still waiting
+tuner = mb.Tuner.load(folder / "tuner.mixbandit")  # both trials are still pending
 for trial in tuner.pending:
     tuner.tell(trial, accuracy(trial.parameters))
 while tuner.told < 80:
@@ -48,4 +50,4 @@ while tuner.told < 80:
 
 print(tuner.certificate())
 tuner.plot().savefig(folder / "tuner.png")
-print(f"State and picture are in {folder}.")
+print(f"State and plot are in {folder}.")

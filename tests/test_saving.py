@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import time
 import warnings
@@ -211,3 +212,38 @@ def test_a_kill_during_save_loses_nothing(tmp_path):
 @pytest.mark.heavy
 def test_two_hundred_kills_during_save_lose_nothing(tmp_path):
     killed_saves(tmp_path, 200, seed=1)
+
+
+OTHERS = json.loads((FIXTURES / "expected-others.json").read_text())
+
+
+@pytest.mark.parametrize("name", ["adaptive", "gaussian", "grid", "general_lambda", "oful", "bayes"])
+def test_sequences_of_version_0_1_0_go_on(name):
+    """Written by 0.1.0 after thirty rewards, with what it said then and after ten more."""
+    cs = mb.load(FIXTURES / f"0.1.0-{name}.sequence")
+    assert cs.upper([[0.3, 0.6]])[0] == pytest.approx(OTHERS[name]["upper"], rel=1e-12)
+    cs.update(OTHERS["data"]["X"], OTHERS["data"]["r"])
+    assert cs.upper([[0.3, 0.6]])[0] == pytest.approx(OTHERS[name]["later"], rel=1e-12)
+
+
+def test_a_tuner_of_version_0_1_0_goes_on():
+    expected = OTHERS["tuner"]
+    tuned = mb.Tuner.load(FIXTURES / "0.1.0.tuner")
+    assert (tuned.told, len(tuned.history)) == (expected["told"], expected["history"])
+    assert [trial.id for trial in tuned.pending] == expected["pending"]
+    assert tuned.pending[0].interval == pytest.approx(tuple(expected["interval"]))
+    assert tuned.certificate().lower == pytest.approx(expected["lower"], rel=1e-6)
+    tuned.tell(tuned.pending[0], 0.7)
+    assert tuned.ask().parameters
+    assert tuned.told == expected["told"] + 1
+
+
+def test_a_run_of_version_0_1_0_goes_on(tmp_path):
+    shutil.copy(FIXTURES / "0.1.0.run", tmp_path / "run")
+    phi = mb.RandomFourier(2, 6, rng=1)
+    arms = mb.Arms(np.random.default_rng(2).uniform(size=(6, 2)))
+    environment = mb.LinearEnvironment(phi, np.ones(6) * 0.2, arms, sigma=0.1, seed=1)
+    policy = mb.CMMUCB(phi, actions=arms, sigma=0.1, norm_bound=2.0, delta=0.05, rng=5)
+    records = mb.run(policy, environment, 10, checkpoint=tmp_path / "run", progress=False)
+    assert [record.reward for record in records][:7] == OTHERS["run"]["rewards"]
+    assert (len(records), policy.moment.t) == (10, 10)

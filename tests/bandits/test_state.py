@@ -1,5 +1,6 @@
 """One frozen state: undo, copies and interrupts need nothing else; bounds are those of their moment."""
 
+import dataclasses
 import random
 
 import numpy as np
@@ -114,3 +115,17 @@ def test_a_seed_and_a_round_make_the_randomness():
     np.testing.assert_array_equal(one.ask().action, other.ask().action)
     assert make("Uniform", "box", rng=1).ask().action.tolist() != make("Uniform", "box", rng=2).ask().action.tolist()
     assert (BOX.low <= one.ask().action).all()
+
+
+def test_choices_that_were_told_hold_no_moment():
+    """They are kept in records and lists for long, and a moment holds matrices."""
+    policy = make("CMMUCB")
+    choices = []
+    for t in range(3):
+        choices.append(policy.ask())
+        policy.tell(choices[-1], reward(choices[-1], t))
+    assert all(choice.moment is None for choice in choices)
+    again = dataclasses.replace(choices[0], label="other")
+    assert (again.lower, again.upper) == (choices[0].lower, choices[0].upper)
+    with pytest.raises(mb.InvalidInput, match="neither bounds nor a moment"):
+        _ = mb.Choice(0, np.zeros(2)).lower

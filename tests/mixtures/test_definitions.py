@@ -92,6 +92,7 @@ def test_adaptive_with_the_linear_kernel_is_adaptive(seed):
     assert one.radius == pytest.approx(other.radius, rel=1e-9)
 
 
+@pytest.mark.heavy
 def test_adaptive_stays_accurate_over_many_rounds():
     """Past several refreshes of its posterior, against the explicit matrix."""
     rng = np.random.default_rng(0)

@@ -245,6 +245,7 @@ def test_every_part_is_written_as_pdf_png_and_csv(tmp_path):
     assert set(PARTS) == set(parts.REPETITIONS)
 
 
+@pytest.mark.heavy
 def test_jobs_and_interruptions_do_not_change_a_digit(tmp_path):
     whole = written(tmp_path / "whole")
     assert written(tmp_path / "two", workers=Workers(2)) == whole

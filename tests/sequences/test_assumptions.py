@@ -319,6 +319,7 @@ class TestAudit:
         assert audit.residual_spread == pytest.approx(SIGMA, rel=0.2)
         assert "Hint" not in str(audit)
 
+    @pytest.mark.heavy
     def test_false_alarms_over_2000_runs_are_within_delta(self):
         """The audit's refutations and the truth of its least norm bound, with everything stated as it is."""
         refuted = wrong = 0

@@ -96,6 +96,7 @@ def assert_same_bounds(cs, fresh, queries):
         assert np.max(np.abs(cs.lower(queries, alpha) - fresh.lower(queries, alpha)) / unit) < 1e-8
 
 
+@pytest.mark.heavy
 def test_a_million_single_updates_lose_no_digits():
     rng = np.random.default_rng(0)
     d, t = 20, 1_000_000

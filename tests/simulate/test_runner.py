@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import mixbandit as mb
+from mixbandit.bandits import Policy, Thompson, Uniformly
 from mixbandit.simulate.records import Record
 
 PHI = mb.RandomFourier(dim_in=2, dim=6, lengthscale=0.6, rng=0)
@@ -392,3 +393,12 @@ def test_a_checkpoint_is_of_a_run_with_the_same_options(option, tmp_path):
     mb.run(bandit(), world(), 3, checkpoint=tmp_path / "run", progress=False)
     with pytest.raises(mb.InvalidInput, match=f"another policy .{option}: "):
         mb.run(bandit(**{option: given[option]}), world(), 6, checkpoint=tmp_path / "run", progress=False)
+
+
+def test_a_checkpoint_is_of_a_run_with_the_same_rule(tmp_path):
+    def playing(rule):
+        return Policy(bandit().sequence.copy(), bandit().actions, rule=rule, rng=0)
+
+    mb.run(playing(Thompson()), world(), 3, checkpoint=tmp_path / "run", progress=False)
+    with pytest.raises(mb.InvalidInput, match=r"another policy \(rule: .*Uniformly.* and .*Thompson"):
+        mb.run(playing(Uniformly()), world(), 6, checkpoint=tmp_path / "run", progress=False)

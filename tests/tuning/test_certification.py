@@ -291,3 +291,15 @@ def test_the_command_line_speaks_of_its_own_options(tmp_path):
         result = CliRunner().invoke(app, ["certify", str(path), *options])
         assert result.exit_code == 2
         assert message in " ".join(result.output.replace("│", " ").split())
+
+
+def test_assumptions_without_a_direction_take_the_studys():
+    study = optuna.create_study(direction="minimize", sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(lambda trial: 0.2 + 0.5 * trial.suggest_float("x", 0.0, 1.0), n_trials=30)
+    by_object = mb.certify(study, mb.Assumptions(reward_range=(0.0, 1.0), samples=1000))
+    by_words = mb.certify(study, reward_range=(0.0, 1.0), samples=1000)
+    assert by_object.direction == by_words.direction == "minimize"
+    assert by_object.interval == by_words.interval
+    assert by_object.action["x"] < 0.2
+    upwards = mb.certify(study, mb.Assumptions(reward_range=(0.0, 1.0), samples=1000, direction="maximize"))
+    assert upwards.action["x"] > 0.8

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mixbandit._checks import Array
-from mixbandit._lazy import lazy
 from mixbandit.actions import storable_label
 from mixbandit.errors import InvalidInput
 from mixbandit.sequences import Moment
@@ -40,6 +39,7 @@ class Choice:
     alpha: float | None  # the multiplier of its bounds; None for exact ones
     optimum: float | None  # the largest upper bound of what could have been chosen, where regret is tracked
     refuted: bool  # whether the assumptions had been refuted by then
+    given: Known | None  # what is known of it, once that has been computed
 
     def __init__(
         self,
@@ -57,13 +57,14 @@ class Choice:
         alpha: float | None = None,
         optimum: float | None = None,
         refuted: bool = False,
+        given: Known | None = None,
     ) -> None:
+        if lower is not None and upper is not None:
+            given = Known(float(lower), float(upper), trusted, width)
         self.__dict__.update(
             id=id, action=action, label=label, index=index, context=context, moment=moment, alpha=alpha,
-            optimum=optimum, refuted=refuted,
+            optimum=optimum, refuted=refuted, given=given,
         )  # fmt: skip
-        if lower is not None and upper is not None:
-            self.__dict__["known"] = Known(float(lower), float(upper), trusted, width)
 
     @property
     def lower(self) -> float:
@@ -85,9 +86,15 @@ class Choice:
         """Context and action, (dim_in,)."""
         return self.action if self.context is None else np.concatenate((self.context, self.action))
 
-    @lazy
+    @property
     def known(self) -> Known:
         """Bounds and what follows from them, computed when they are first read."""
+        if self.given is None:
+            # The moment has then done its work; choices are kept for long, and moments are large.
+            self.__dict__.update(given=self._computed(), moment=None)
+        return self.given  # type: ignore[return-value]
+
+    def _computed(self) -> Known:
         moment = self.moment
         if moment is None:
             raise InvalidInput(f"choice {self.id} came with neither bounds nor a moment to compute them from")

@@ -109,5 +109,5 @@ def difference(one: Storable, other: Storable) -> str | None:
     for name in (*_OPTIONS, "actions"):
         if getattr(one, name) != getattr(other, name):
             return f"{name}: {getattr(one, name)!r} and {getattr(other, name)!r}"
-    mine, theirs = one.rule.settings(), other.rule.settings()
-    return f"{mine} and {theirs}" if mine != theirs else one.sequence.difference(other.sequence)
+    mine, theirs = ({"type": type(each.rule).__name__, **each.rule.settings()} for each in (one, other))
+    return f"rule: {mine} and {theirs}" if mine != theirs else one.sequence.difference(other.sequence)

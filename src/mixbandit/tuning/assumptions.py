@@ -58,7 +58,7 @@ class Assumptions:
     - `sigma`: the noise level of a value. Single values may then lie outside the range.
     - `norm_bound`: how large the norm of the function can be in the model; twice the width of the range unless given.
     - `delta`: the probability that statements fail. `misspecification`: how far expected values may be from the model.
-    - `direction`: "maximize" or "minimize".
+    - `direction`: "maximize" or "minimize"; that of the study unless given, or "maximize" where there is none.
     """
 
     reward_range: tuple[float, float] | None = None
@@ -67,10 +67,11 @@ class Assumptions:
     norm_bound: float | None = None
     delta: float = 0.05
     misspecification: float = 0.0
-    direction: str = "maximize"
+    direction: str | None = None
 
     def __post_init__(self) -> None:
-        one_of(self.direction, DIRECTIONS, "direction")
+        if self.direction is not None:
+            one_of(self.direction, DIRECTIONS, "direction")
         if self.reward_range is not None:
             object.__setattr__(self, "reward_range", _range(self.reward_range))
         if self.samples is not None:
@@ -95,8 +96,8 @@ class Assumptions:
         return given
 
     def towards(self, direction: str) -> Assumptions:
-        """The same for values that are to be maximised, or minimised."""
-        return dataclasses.replace(self, direction=direction)
+        """The same for values that are to be maximised, or minimised, unless that was stated."""
+        return self if self.direction is not None else dataclasses.replace(self, direction=direction)
 
     @property
     def is_stated(self) -> bool:
@@ -145,7 +146,7 @@ class Assumptions:
 
     @property
     def sign(self) -> float:
-        return 1.0 if self.direction == "maximize" else -1.0
+        return -1.0 if self.direction == "minimize" else 1.0
 
     def reward(self, value: Array) -> Array:
         """Values as rewards. Where only the range states the noise, a value outside is an error."""

@@ -156,11 +156,9 @@ def certified(
     stated: Stated,
 ) -> StudyCertificate:
     """`certify` for those who say themselves that assumptions are refuted."""
-    direction = stated.get("direction") if assumptions is None else assumptions.direction
-    run = read_run(history, space=space, direction=direction, value=value)
-    if assumptions is None:
-        stated = {**stated, "direction": run.direction}
     known = Assumptions.of(assumptions, stated)
+    run = read_run(history, space=space, direction=known.direction, value=value)
+    known = known.towards(run.direction)
     rows, rewards = run.rows, known.reward(run.values)
     moment = known.sequence(run.space, features, mixture).moment.learnt(rows, rewards)
     warm = rows[np.argsort(-rewards)[:5]]
@@ -198,7 +196,7 @@ def study_certificate(
             "assumptions": str(assumptions),
             "trusted": trusted,
         },
-        direction=assumptions.direction,
+        direction=assumptions.direction or "maximize",
         search_possible=functools.partial(still_possible, moment, space, found.action, seed) if trusted else None,
         audit=audit,
     )

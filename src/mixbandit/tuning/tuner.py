@@ -58,7 +58,7 @@ class Tuner(Reports):
         **stated: Unpack[Stated],
     ) -> None:
         self.space = space if isinstance(space, Space) else Space(space)
-        self.assumptions = Assumptions.of(assumptions, stated)
+        self.assumptions = Assumptions.of(assumptions, stated).towards("maximize")
         sequence = self.assumptions.sequence(self.space, features, mixture)
         self.initial = nonnegative_int(initial, "initial")
         if acting is None:
