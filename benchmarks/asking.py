@@ -21,7 +21,7 @@ DIM, LAST, WINDOW = 7, 220, 40
 
 
 def play(sampler: optuna.samplers.BaseSampler, seed: int) -> float:
-    """Milliseconds per trial, median over the last ones, of which the 200th is in the middle."""
+    """Milliseconds per trial, the median over the last ones, centred at the 200th."""
     study, rng, spent = optuna.create_study(direction="maximize", sampler=sampler), np.random.default_rng(seed), []
     for _ in range(LAST):
         started = time.process_time()
@@ -43,7 +43,7 @@ def main() -> None:
         "TPE": lambda seed: optuna.samplers.TPESampler(seed=seed),
     }
     with threadpool_limits(1):
-        play(samplers["ours"](0), 0)  # what is compiled or imported at first use does not count
+        play(samplers["ours"](0), 0)  # compilation and imports at first use do not count
         runs = [
             {name: play(make(seed), seed) for name, make in samplers.items()}
             for seed in range(1 if "--quick" in sys.argv else 7)

@@ -121,7 +121,7 @@ def measure(load: Workload, repeats: int, solves: int) -> dict[str, float]:
         times.setdefault(name, []).append(duration / actions)
 
     def fresh(work: Callable[[], object]) -> Callable[[], object]:
-        """With everything derived from the data computed again."""
+        """The same, with everything derived from the data recomputed."""
 
         def run() -> object:
             cs.update(np.empty((0, load.d)), [])  # no new data, in a new moment
@@ -160,7 +160,7 @@ def measure(load: Workload, repeats: int, solves: int) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Time exact bounds against CVXPY.")
-    parser.add_argument("--quick", action="store_true", help="few repeats: does it run?")
+    parser.add_argument("--quick", action="store_true", help="few repeats, to check that it runs")
     parser.add_argument("--csv", type=Path, help="write the numbers to this file")
     options = parser.parse_args()
     repeats, solves = (2, 1) if options.quick else (15, 8)

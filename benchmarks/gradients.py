@@ -25,7 +25,7 @@ BATCH = 100
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Time bounds with gradients against cvxpylayers.")
-    parser.add_argument("--quick", action="store_true", help="few repeats: does it run?")
+    parser.add_argument("--quick", action="store_true", help="few repeats, to check that it runs")
     repeats = 2 if parser.parse_args().quick else 7
     try:
         torch, layers = importlib.import_module("torch"), importlib.import_module("cvxpylayers.torch")

@@ -58,7 +58,7 @@ def test_coverage_stops_cleanly(tmp_path, monkeypatch):
     monkeypatch.setattr(coverage, "simulate", interrupted)
     result = run(app, ["coverage", "-n", "3", "--out", str(tmp_path)])
     assert result.exit_code == 130
-    assert "goes on" in result.output
+    assert "resume from" in result.output
 
 
 def test_regret_prints_a_table_and_a_picture(tmp_path):
@@ -112,7 +112,7 @@ def test_ctrl_c_stops_all_processes_and_keeps_the_results(tmp_path, jobs):
     os.killpg(process.pid, signal.SIGINT)
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "goes on" in output
+    assert "resume from" in output
     (results,) = tmp_path.glob("coverage-*.csv")
     assert 2 < len(results.read_text().splitlines()) < 5000
 
@@ -159,7 +159,7 @@ def test_a_missing_extra_is_named(monkeypatch):
 def test_paper_prints_the_table_in_the_papers_form_and_writes_everything(tmp_path):
     result = run(app, ["paper", "table1", "fig6", "fig1", "--reps", "1", "--rounds", "3", "--out", str(tmp_path)])
     assert result.exit_code == 0, result.output
-    for text in ("Raisin", "Maternal", "Banknotes", "mean acc", "max acc", "(0.818)", "Freq-TS", "A look, not a check"):
+    for text in ("Raisin", "Maternal", "Banknotes", "mean acc", "max acc", "(0.818)", "Freq-TS", "A preview, not"):
         assert text in result.output
     assert "nan" not in result.output
     expected = {"table1", "table1-repetitions", "table1-time", "fig6", "fig1", "claims"}
@@ -172,8 +172,8 @@ def test_paper_prints_the_table_in_the_papers_form_and_writes_everything(tmp_pat
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (["nonsense"], "'nonsense' is none of"),
-        (["all", "nonsense"], "'nonsense' is none of"),
+        (["nonsense"], "'nonsense' is not one of"),
+        (["all", "nonsense"], "'nonsense' is not one of"),
         (["fig1", "--backend", "threads"], "--backend"),
         (["fig1", "--reps", "0"], "--reps"),
         (["fig1", "--seed", "-1"], "--seed"),

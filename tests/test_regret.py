@@ -247,5 +247,5 @@ def test_a_bound_says_what_it_is_worth():
     assert "NOT PROVEN" not in str(BOUND)
     assert "at most 3 (NOT PROVEN: by search)" in str(dataclasses.replace(BOUND, proof="search"))
     assert "in hindsight: not known" in str(dataclasses.replace(BOUND, hindsight=None, hindsight_proof=None))
-    assert "no guarantee" in str(dataclasses.replace(BOUND, guarantee="bayesian"))
+    assert "not guaranteed" in str(dataclasses.replace(BOUND, guarantee="bayesian"))
     assert "WARNING" in str(dataclasses.replace(BOUND, trusted=False))

@@ -1,1 +1,1 @@
-"""Tuners compared: what they earn while they tune, what they recommend, and how long they take. See README.md."""
+"""Tuners compared: their rewards while tuning, what they recommend, and how long they take. See README.md."""

@@ -1,4 +1,4 @@
-"""Play tuners on tasks, and sum up what is there: python -m benchmarks.tuning play|summary --help."""
+"""Play tuners on tasks, and summarise the results: python -m benchmarks.tuning play|summary --help."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.tuning", description=__doc__)
     commands = parser.add_subparsers(required=True)
-    play = commands.add_parser("play", help="play what is not there yet; every finished run is on disk at once")
+    play = commands.add_parser("play", help="play the missing runs; every finished run is saved at once")
     play.add_argument("--tasks", nargs="+", default=["development"], help="names, or development, or held-out")
     play.add_argument("--tuners", nargs="+", default=["mixbandit", *PEERS])
     play.add_argument("--options", nargs="+", default=["{}"], help="of mixbandit's tuner, as JSON; each is played")

@@ -1,4 +1,4 @@
-"""One tuner on one task: what it chose, what it was told, what it recommends."""
+"""One tuner on one task: its choices, their values, and its recommendation."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from mixbandit.tuning.tuner import EXPLORATION, INITIAL
 from . import tasks
 
 PEERS = ("random", "TPE", "CMA-ES", "GP")
-# Trials at the end over which the time of a late trial is taken.
+# The number of final trials over which the time of a late trial is measured.
 LATE = 10
 
 
 @dataclass(frozen=True)
 class TuningSettings:
-    """A tuner on a task. `options` are those of mixbandit's tuner, as JSON; peers are played as they come."""
+    """A tuner on a task. `options` are those of mixbandit's tuner, as JSON; peers use their defaults."""
 
     task: str
     tuner: str
@@ -38,7 +38,7 @@ class TuningSettings:
         return f"{self.task}, {self.tuner}{'' if self.options == '{}' else f' {self.options}'}"
 
 
-# What a run leaves: means over its trials, what it recommends, milliseconds of processor time per trial, and its story.
+# The results of a run: means over its trials, its recommendation, milliseconds of processor time per trial, all trials.
 COLUMNS = (
     "mean", "mean_test", "recommended", "recommended_test", "ms", "late_ms", "lower", "upper", "gap", "by_mean",
     "refuted", "recommendation", "expected", "values", "parameters",
@@ -124,9 +124,9 @@ def suggest_all(trial: Any, space: Space) -> dict[str, Any]:
 
 
 class _Ours:
-    """mixbandit's tuner, told what anybody who measures accuracies knows: their range, and how many they average.
+    """mixbandit's tuner, told what is known of any accuracy: its range, and the number of results it averages.
 
-    Options of the benchmark beside those of the tuner: the length-scale and the number of random features.
+    Benchmark options in addition to those of the tuner: the length-scale and the number of random features.
     """
 
     def __init__(self, settings: TuningSettings, space: Space, seed: int) -> None:

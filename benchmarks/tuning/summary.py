@@ -24,7 +24,7 @@ KEPT = (
 SHOWN = ("mean", "recommended", "ms", "covers", "width", "gap")
 ORDER = ("mixbandit", "TPE", "CMA-ES", "GP", "random")
 TRIALS = 200
-# Variants are compared over so many seeds, the same ones for all.
+# Variants are compared over this many seeds, the same for all.
 ABLATION_SEEDS = 10
 LOOKS = (25, 50, 100, 200)
 
@@ -50,13 +50,13 @@ class Cell:
         return np.asarray(np.mean([[float(v) for v in row["expected"].split()] for row in self.rows], axis=0))
 
     def covered(self) -> tuple[int, int]:
-        """In how many runs the interval of the recommended configuration covers, and of how many."""
+        """The number of runs in which the interval of the recommended configuration covers, and of all runs."""
         inside = (self["lower"] <= self["recommended"]) & (self["recommended"] <= self["upper"])
         return int(inside.sum()), len(inside)
 
 
 def read(folder: Path) -> dict[tuple[str, str, str], Cell]:
-    """What is there, by task, tuner and options."""
+    """The stored runs, by task, tuner and options."""
     csv.field_size_limit(sys.maxsize)
     cells = {}
     for path in sorted(folder.glob("tuning-*.csv")):
@@ -101,7 +101,7 @@ def _table(cells: dict[tuple[str, str, str], Cell], tasks: tuple[str, ...]) -> l
 
 
 def _ours(cells: list[Cell]) -> tuple[str, str, str]:
-    """Coverage, width and gap, where there are any."""
+    """Coverage, width and gap, if there are any."""
     if not all(len(cell["upper"]) for cell in cells):
         return "", "", ""
     inside, runs = np.sum([cell.covered() for cell in cells], axis=0)
@@ -163,7 +163,7 @@ def _widths(cells: dict[tuple[str, str, str], Cell]) -> list[tuple[str, ...]]:
 
 
 def _place(key: tuple[str, str]) -> tuple[int, str]:
-    """Ours first, with its default, then what is not in the order, then peers."""
+    """Ours first, starting with its default, then those not in the order, then peers."""
     tuner, options = key
     return ({name: i + 2 for i, name in enumerate(ORDER)} | {"mixbandit": 0}).get(tuner, 1), options
 

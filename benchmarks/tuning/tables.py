@@ -2,7 +2,7 @@
 
 A table holds the accuracy of every configuration of a grid on the rows that were not trained on, as a mean over random
 halves of the data. Fitting a classifier for every trial of every tuner and seed would take days; and a mean over
-splits is what somebody who tunes wants to know, where a single split is a part of the noise.
+splits is what tuning is after, while a single split is part of the noise.
 
     python -m benchmarks.tuning.tables      fits what is missing in tables/
 """
@@ -138,7 +138,7 @@ def compute(name: str) -> None:
 
 
 def main() -> None:
-    """Compute the tables that are not there yet."""
+    """Compute the missing tables."""
     FOLDER.mkdir(exist_ok=True)
     for name in TABLES:
         if not (FOLDER / f"{name}.csv").exists():

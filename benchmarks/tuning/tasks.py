@@ -1,7 +1,7 @@
 """What is tuned. The value of a configuration is a mean of 100 results that are 0 or 1, as an accuracy is.
 
 So its expectation is known exactly, the noise is 0.05-sub-Gaussian by Hoeffding's lemma, and whether an interval covers
-is a matter of fact.
+can be checked.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Parameters = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Task:
-    """A space, and for a configuration its expected value and what it is worth on test data (or the same again)."""
+    """A space, and for a configuration its expected value and its value on test data (or the same again)."""
 
     space: Space
     worth: Callable[[Parameters], tuple[float, float]]
@@ -37,7 +37,7 @@ class Task:
 
 
 def make(name: str, seed: int) -> Task:
-    """A task as repetition `seed` meets it."""
+    """The task of repetition `seed`."""
     if name in PAPER_DATASETS:
         return _svm_of_the_paper(name, seed)
     if name in SYNTHETIC:

@@ -1,4 +1,4 @@
-"""Checks at the boundary: what comes in is float64, finite and of the stated shape, or an InvalidInput."""
+"""Checks at the boundary: inputs are float64, finite and of the stated shape, or InvalidInput is raised."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mixbandit.errors import DamagedState, InvalidInput
 
 Array = NDArray[np.float64]
 
-# Whatever is larger is refused everywhere, so that lengths and bounds stay finite.
+# Larger entries are rejected everywhere, so that lengths and bounds stay finite.
 LARGEST_ENTRY = 1e200
 # Data are squared, together with norm bounds and noise levels; within these limits nothing overflows or vanishes.
 LARGEST_DATUM = 1e50
@@ -23,7 +23,7 @@ SMALLEST_PROBABILITY = 1e-200
 
 
 def as_float_array(value: ArrayLike, name: str) -> Array:
-    """`value` as a float64 array; InvalidInput for text, dates, ragged lists, complex numbers, hidden entries."""
+    """`value` as a float64 array; InvalidInput for text, dates, ragged lists, complex numbers, masked entries."""
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise InvalidInput(f"{name} must not have masked entries, got {_shorten(value)}")
     try:
@@ -49,7 +49,7 @@ def check_finite(array: Array, name: str, largest: float = LARGEST_ENTRY) -> Non
     """Raise InvalidInput naming the first entry that is NaN, infinite or too large."""
     # One pass suffices in the usual case: NaN and infinity both fail the comparison.
     usable = np.abs(array) <= largest
-    if np.logical_and.reduce(usable, axis=None):  # `all` by the shortest way
+    if np.logical_and.reduce(usable, axis=None):  # a faster `all`
         return
     index = tuple(int(i) for i in np.argwhere(~usable)[0])
     where = f"{name}[{', '.join(map(str, index))}]" if index else name
@@ -81,7 +81,7 @@ def as_vector(value: ArrayLike, length: int, name: str) -> Array:
 
 
 def positive(value: float, name: str, least: float = SMALLEST_SETTING, most: float = LARGEST_SETTING) -> float:
-    """`value` as a positive float, not so small or large that its square would leave the range of floats."""
+    """`value` as a positive float whose square neither underflows nor overflows."""
     number = as_number(value, name)
     if not (number > 0 and math.isfinite(number)):
         raise InvalidInput(f"{name} must be positive and finite, got {value!r}")
@@ -148,7 +148,7 @@ def nonnegative_int(value: int, name: str) -> int:
 
 
 def one_of(value: str, choices: tuple[str, ...], name: str) -> str:
-    """`value` if it is among `choices`."""
+    """`value`, if it is one of `choices`."""
     if value not in choices:
         raise InvalidInput(f"{name} must be one of {', '.join(choices)}; got {value!r}")
     return value
@@ -163,7 +163,7 @@ def as_generator(rng: int | np.random.Generator | None) -> np.random.Generator:
 
 
 def stored_generator(state: Mapping[str, Any]) -> np.random.Generator:
-    """A generator in a state that its bit generator once had."""
+    """A generator restored from the state of its bit generator."""
     kind = getattr(np.random, str(state["bit_generator"]), None)
     if not (isinstance(kind, type) and issubclass(kind, np.random.BitGenerator)):
         raise DamagedState(f"unknown random generator {state['bit_generator']!r}")
@@ -173,7 +173,7 @@ def stored_generator(state: Mapping[str, Any]) -> np.random.Generator:
 
 
 def as_number(value: Any, name: str) -> float:
-    """`value` as a float, NaN and infinity included; text and truth values are refused."""
+    """`value` as a float, NaN and infinity included; text and bools are refused."""
     try:
         if isinstance(value, bool | np.bool_ | str | bytes) or value is np.ma.masked:
             raise TypeError

@@ -9,7 +9,7 @@ from mixbandit.errors import MissingDependency
 
 
 def import_extra(module: str, *, extra: str) -> ModuleType:
-    """Import `module`, or raise MissingDependency naming the extra of mixbandit that brings it."""
+    """Import `module`, or raise MissingDependency naming the mixbandit extra that installs it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

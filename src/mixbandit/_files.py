@@ -1,8 +1,8 @@
-"""Files that are either the old one or the new one, never half of each; and states, one per file, checked.
+"""Atomic writes: after a crash a file is the old one or the new one, never a mix. And state files, with a checksum.
 
 A state file begins with the line `mixbandit-state FORMAT SHA256`; the rest is UTF-8 JSON with the hash of its bytes in
 that line. No pickle, nothing executed. Arrays are stored as dtype, shape and base64 of their bytes, so that every float
-comes back to the bit.
+is restored bit for bit.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SUFFIX = ".part"
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Wait until no other process is in such a block for the same folder; where there are no locks, do not wait."""
+    """Hold an exclusive lock on the folder, waiting for other processes; on systems without locks, do nothing."""
     try:
         import fcntl
     except ImportError:  # Windows
@@ -57,7 +57,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        # mkstemp makes files private; what the user asked for has the usual permissions.
+        # mkstemp makes files private; restore the usual permissions.
         umask = os.umask(0)
         os.umask(umask)
         temporary.chmod(0o666 & ~umask)
@@ -69,12 +69,12 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 
 def _prefix(path: Path) -> str:
-    # The host is named because others may write to a shared folder, and their processes cannot be seen from here.
+    # The host name, because other hosts may write to a shared folder, and their processes are not visible from here.
     return f".{path.name}.{socket.gethostname()}."
 
 
 def _sweep(path: Path) -> None:
-    """Remove what processes that were killed while they wrote to `path` left behind."""
+    """Remove temporary files of processes that were killed while writing to `path`."""
     prefix = _prefix(path)
     for entry in os.scandir(path.parent):
         if entry.name.startswith(prefix) and entry.name.endswith(_SUFFIX):
@@ -84,26 +84,26 @@ def _sweep(path: Path) -> None:
 
 
 def _is_alive(process: int) -> bool:
-    if os.name != "posix":  # where signal 0 is not a question
+    if os.name != "posix":  # elsewhere signal 0 is more than a test
         return True
     try:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except OSError:  # somebody else's, or not to be told here
+    except OSError:  # another user's process, or unknown
         return True
     return True
 
 
 def write_state(path: str | os.PathLike[str], state: Mapping[str, Any]) -> None:
-    """Write `state`, plain values and arrays, to a file that is either the old one or the new one."""
+    """Write `state`, plain values and arrays, to a file, atomically."""
     body = json.dumps(encoded(state, "state"), allow_nan=False, separators=(",", ":")).encode()
     digest = hashlib.sha256(body).hexdigest()
     write_atomically(Path(path), f"{MAGIC} {FORMAT} {digest}\n".encode() + body)
 
 
 def read_state(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The state in a file; DamagedState if the file is not one, or not whole, or of a newer format."""
+    """The state in a file; DamagedState if it is not a state file, is damaged or has a newer format."""
     content = Path(path).read_bytes()
     line, _, body = content.partition(b"\n")
     words = line.decode("utf-8", errors="replace").split(" ")
@@ -126,12 +126,12 @@ def read_state(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def digest(value: Any) -> str:
-    """A short hash of plain values and arrays, to tell one from another."""
+    """A short hash of plain values and arrays, to compare them."""
     return hashlib.sha256(json.dumps(encoded(value, "value"), sort_keys=True).encode()).hexdigest()[:16]
 
 
 def encoded(value: Any, where: str) -> Any:
-    """`value` in terms of JSON; NotStorable, naming `where` it stands, for what is code or an object."""
+    """`value` as JSON; NotStorable, naming its place `where`, for code and other objects."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | str):

@@ -1,4 +1,4 @@
-"""Certificates: what the best action is worth at least, what the optimum is worth at most, and how that is proven."""
+"""Certificates: a lower bound for the recommended action, an upper bound on the optimum, and how they are proven."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _CHUNK = 100_000
 @dataclass(frozen=True)
 class Certificate:
     """With probability ≥ 1−δ, for all certificates of a sequence at once: `action` is worth at least `lower`, and
-    no action is worth more than `optimum_upper`, nor than `gap` above `action`.
+    no action is worth more than `optimum_upper`, or more than `gap` above `action`.
 
-    That is so if `proven`. A search over a box only finds a lower bound of the largest upper bound: its
+    This holds if `proven`. A search over a box only finds a lower bound on the largest upper bound: its
     certificate says what is likely and is never a reason to stop.
     """
 
@@ -47,12 +47,12 @@ class Certificate:
     gap: float
     proof: str  # "enumerated", "branch-and-bound", "range" or "search"
     label: Hashable = None
-    t: int = 0  # rewards it rests on
+    t: int = 0  # the number of rewards it is based on
     delta: float = 0.0
-    optimum_found: float | None = None  # the largest upper bound that a search met: how loose the proof may be
+    optimum_found: float | None = None  # the largest upper bound a search found: how loose the proof may be
     guarantee: str = "anytime"
     trusted: bool = True  # False: the assumptions are refuted, and the bounds come from an inflated set
-    assumptions: str = ""  # what was stated, and is taken for granted
+    assumptions: str = ""  # the stated assumptions, which are not proven
 
     @property
     def proven(self) -> bool:
@@ -62,29 +62,27 @@ class Certificate:
     def __str__(self) -> str:
         name = f"{self.label!r}" if self.label is not None else _shown(self.action)
         how = {
-            "enumerated": "every arm was looked at",
+            "enumerated": "every arm was checked",
             "branch-and-bound": "by branch and bound over the box",
             "range": "by the stated range of rewards",
-            "search": "NOT PROVEN: the best that a search found; an action may be better by more",
+            "search": "NOT PROVEN: the best a search found; some action may be worth more",
         }[self.proof]
         if self.proven:
             how = f"proven: {how}" if self.proof == "enumerated" else f"proven {how}"
         lines = [
-            f"Worth at least {self.lower:.4g}: {name}, by {self.t} rewards.",
+            f"Worth at least {self.lower:.4g}: {name}, based on {self.t} reward{'' if self.t == 1 else 's'}.",
             f"Its expected reward lies in [{self.lower:.4g}, {self.upper:.4g}].",
             f"No action is worth more than {self.optimum_upper:.4g} ({how}).",
-            f"Compared with it directly, no action is better by more than {self.gap:.4g}.",
+            f"Compared directly, no action beats this one by more than {self.gap:.4g}.",
         ]
         if not self.trusted:
-            return "\n".join(
-                ["WARNING: the data refute the stated assumptions; nothing of this is guaranteed:", *lines]
-            )
+            return "\n".join(["WARNING: the data refute the stated assumptions; none of this is guaranteed:", *lines])
         if self.guarantee != "anytime":
-            lines.append("The bounds are Bayesian: right on average over the prior, no guarantee for this problem.")
+            lines.append("The bounds are Bayesian: right on average over the prior, not guaranteed for this problem.")
             return "\n".join(lines)
         what = "The first two lines hold" if self.proof == "search" else "All of this holds"
         lines.append(f"{what} at all times at once with probability at least {1 - self.delta:.6g},")
-        lines.append(f"given {self.assumptions or 'what was stated'}, and expected rewards linear in the features.")
+        lines.append(f"given {self.assumptions or 'all that was stated'}, and expected rewards linear in the features.")
         return "\n".join(lines)
 
 
@@ -98,8 +96,8 @@ def certificate(
 ) -> Certificate:
     """Certify the action of `region` with the largest lower bound.
 
-    `proof` insists on one way for a box: "branch-and-bound", "range" or "search". `warm` are actions (m, dim_in)
-    near which to search.
+    `proof` requires one kind of proof for a box: "branch-and-bound", "range" or "search". `warm`, actions
+    (m, dim_in), are where the search starts as well.
     """
     if proof is not None:
         one_of(proof, PROOFS, "proof")
@@ -153,9 +151,9 @@ def _over_box(moment: Moment, box: Box, rng: np.random.Generator, proof: str | N
 
 
 def largest_difference(moment: Moment, directions: Any, own: Any) -> float:
-    """A bound on how much more than direction `own` any of the others is worth.
+    """A bound on how much more any direction is worth than `own`.
 
-    The maximum of (φ' − φ)ᵀθ over one θ, which is never more than the difference of an upper and a lower bound.
+    The maximum of (φ' − φ)ᵀθ over one θ, which never exceeds the difference of an upper and a lower bound.
     """
     parts = (directions[i : i + _CHUNK] for i in range(0, len(directions), _CHUNK))
     return moment.response.difference(max(float(moment.exact.maximum(part - own).max()) for part in parts))
@@ -163,11 +161,11 @@ def largest_difference(moment: Moment, directions: Any, own: Any) -> float:
 
 @dataclass(frozen=True)
 class Optimum:
-    """A bound on what any action of a box is worth."""
+    """An upper bound on the expected reward of any action of a box."""
 
     upper: float
     proof: str
-    found: float  # the largest upper bound that a search met, at `action`
+    found: float  # the largest upper bound a search found, at `action`
     action: Array
     tolerance: float  # how much larger than necessary the bound may be
 
@@ -199,7 +197,7 @@ def bound_optimum(
 
 
 def _branches(moment: Moment, box: Box, proof: str | None) -> bool:
-    """Whether to prove the optimum by branch and bound: where it can be done, and is asked for or cheap."""
+    """Whether to prove the optimum by branch and bound: if it is possible, and either requested or cheap."""
     possible = moment.rule.reach is not None and can_bound(moment.model, box)
     low_dimensional = free_dimensions(box) <= MOST_CORNERS
     return possible and (proof == "branch-and-bound" or (proof is None and low_dimensional))

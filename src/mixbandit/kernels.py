@@ -27,7 +27,7 @@ class Kernel(abc.ABC):
 
     def __call__(self, A: Array, B: Array) -> Array:
         a, b = A / self.lengthscale, B / self.lengthscale
-        # Differences, not norms and products: equal rows must come out at distance exactly 0.
+        # Differences, not norms and products: equal rows must be at distance exactly 0.
         distance2 = np.sum((a[:, None, :] - b[None, :, :]) ** 2, axis=2)
         return self.variance * self._profile(np.sqrt(distance2))
 
@@ -65,7 +65,7 @@ class Matern(Kernel):
 
 
 def kernel_from_state_dict(state: Mapping[str, Any]) -> Kernel:
-    """The kernel that `state_dict` described."""
+    """The kernel of a `state_dict`."""
     settings = {name: value for name, value in state.items() if name != "type"}
     known: dict[str, type[Kernel]] = {"RBF": RBF, "Matern": Matern}
     kind = state.get("type")

@@ -1,4 +1,4 @@
-"""Pictures: axes in, axes out. Colours are Okabe and Ito's and two more that colour-blind readers can tell apart."""
+"""Pictures: axes in, axes out. Colours are Okabe and Ito's plus two more, safe for colour-blind readers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def figure(
 
 
 def save(fig: Figure, path: Path) -> None:
-    """Write the figure as PNG, PDF or SVG, by the ending of the path."""
+    """Write the figure as PNG, PDF or SVG, depending on the extension of the path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fig.savefig(path, dpi=150)
 
@@ -48,7 +48,7 @@ def bounds(
     label: str = "bounds",
     line: Any = "-",
 ) -> Axes:
-    """A band of error bars over x (n,), with the true function and the data where known."""
+    """A band of error bars over x (n,), with the true function and the data if known."""
     ax.fill_between(x, lower, upper, color=colour, alpha=0.25, linewidth=0)
     ax.plot(x, upper, color=colour, linestyle=line, linewidth=1.2, label=label)
     ax.plot(x, lower, color=colour, linestyle=line, linewidth=1.2)
@@ -70,7 +70,7 @@ def curve(
     high: Array | None = None,
     marks: bool = False,
 ) -> Axes:
-    """A line over x (n,) in the colour and style of its position, with a band from low to high where given."""
+    """A line over x (n,) in the colour and style of its position, with a band from low to high if given."""
     colour = COLOURS[position % len(COLOURS)]
     if low is not None and high is not None:
         ax.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
@@ -80,12 +80,12 @@ def curve(
 
 
 def outcomes(ax: Axes, t: Array, lower: Array, upper: Array, reward: Array, expected: Array) -> Axes:
-    """Rewards over time with the bounds that were known when they were chosen; expected rewards where known."""
+    """Rewards over time with the bounds known at the time of choice, and expected rewards if known."""
     ax.fill_between(t, lower, upper, color=COLOURS[0], alpha=0.25, linewidth=0, label="bounds")
     ax.plot(t, reward, ".", color="black", markersize=3, alpha=0.5, label="rewards")
     if not np.isnan(expected).all():
         ax.plot(t, expected, color=COLOURS[1], linewidth=1.2, label="expected")
-    # The first bounds are so wide that nothing else would be seen: the picture is cut around the rewards.
+    # The first bounds are so wide that they would hide the rest: cut the picture around the rewards.
     low, high = float(np.nanmin(reward)), float(np.nanmax(reward))
     margin = 0.5 * (high - low) or 1.0
     ax.set(xlabel="round", ylabel="reward", ylim=(low - margin, high + margin))
@@ -94,9 +94,9 @@ def outcomes(ax: Axes, t: Array, lower: Array, upper: Array, reward: Array, expe
 
 
 def miss_rates(ax: Axes, first_misses: Mapping[tuple[str, str], Sequence[int]], rounds: int, delta: float) -> Axes:
-    """Share of runs that have missed by time t, per (what gives the colour, what gives the line style).
+    """Share of runs that have missed by time t. Keys are (what sets the colour, what sets the line style).
 
-    A run is given by the time of its first miss, 0 for none. Below δ the scale is linear, above logarithmic.
+    Each run is the time of its first miss, 0 for none. The scale is linear below δ and logarithmic above.
     """
     t = np.arange(1, rounds + 1)
     colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(dict.fromkeys(k[0] for k in first_misses))}
@@ -120,7 +120,7 @@ def miss_rates(ax: Axes, first_misses: Mapping[tuple[str, str], Sequence[int]], 
 
 
 def tuning(values: Array, lower: Array, upper: Array, recommended: tuple[float, float]) -> Figure:
-    """Values of a tuner as they came, the intervals known before, and that of the recommended configuration."""
+    """Values of a tuner in order, the intervals known beforehand, and that of the recommended configuration."""
     fig, (ax,) = figure(width=6.0)
     t = np.arange(1.0, len(values) + 1.0)
     outcomes(ax, t, lower, upper, values, np.full(len(values), np.nan))

@@ -1,4 +1,4 @@
-"""Bounds on the cumulative regret: those known in advance, and what the data-dependent ones are reported as.
+"""Bounds on the cumulative regret: those known in advance, and a report of the data-dependent ones.
 
 | symbol | meaning |
 |---|---|
@@ -23,8 +23,8 @@ from mixbandit.sequences import ConfidenceSequence
 class RegretBound:
     """Bounds on the regret of all choices so far, against the best action of every round.
 
-    With probability ≥ 1−δ they hold at all times at once, whatever rule chose the actions, wherever `proof` is not
-    "search": there a search over a box had to find the largest upper bound, and may have missed it.
+    With probability ≥ 1−δ they hold at all times at once, whatever rule chose the actions, unless `proof` is
+    "search": then a search over a box had to find the largest upper bound, and may have missed it.
     """
 
     rounds: int
@@ -38,7 +38,7 @@ class RegretBound:
 
     @property
     def best(self) -> float | None:
-        """The least of the proven bounds; None where nothing is proven."""
+        """The smallest proven bound; None if nothing is proven."""
         if not self.trusted or self.guarantee != "anytime":
             return None
         proven = []
@@ -56,14 +56,14 @@ class RegretBound:
             return f"at most {bound:.4g}" + (" (NOT PROVEN: by search)" if proof == "search" else "")
 
         lines = [
-            f"Cumulative regret of {self.rounds} choices:",
-            f"  by the widths of the bounds when they were made: {shown(self.widths, self.proof)}",
+            f"Cumulative regret of {self.rounds} choice{'' if self.rounds == 1 else 's'}:",
+            f"  from the widths of the bounds at the time of choice: {shown(self.widths, self.proof)}",
             f"  in hindsight: {shown(self.hindsight, self.hindsight_proof)}",
         ]
         if self.guarantee != "anytime":
-            lines.append("The bounds are Bayesian: no guarantee for this problem.")
+            lines.append("The bounds are Bayesian: not guaranteed for this problem.")
         elif self.best is not None:
-            lines.append(f"What is proven holds with probability at least {1 - self.delta:.6g}, at all times at once.")
+            lines.append(f"Proven bounds hold with probability at least {1 - self.delta:.6g}, at all times at once.")
         if not self.trusted:
             lines.append("WARNING: the data refute the stated assumptions; none of this is guaranteed.")
         return "\n".join(lines)
@@ -72,8 +72,8 @@ class RegretBound:
 def analytic_width(sequence: ConfidenceSequence, action: ArrayLike) -> float:
     """2√ρ(α₀)·‖φ(a)‖_{V⁻¹}: what a round adds to the closed form of the data-dependent bound (thm:data_dep_regret).
 
-    Sum it over rounds, each time before the reward is told, for optimism at α₀. At the default multipliers it is never
-    less than what `RegretBound.widths` counts.
+    For optimism at α₀, sum it over rounds, computed before each reward is told. At the default multipliers it is never
+    less than the term of `RegretBound.widths`.
     """
     alpha = sequence.alpha0
     return float(sequence.upper(action, alpha)[0] - sequence.lower(action, alpha)[0])
@@ -93,7 +93,7 @@ def worst_case(
     """Regret of CMM-UCB and AMM-UCB after `rounds` rounds, known before the first (label thm:regret_bound).
 
     2/√ln2 · max{C, σ√(d ln(1 + cL²T/σ²d) + B²/c + 2 ln(1/δ))} · √(dT ln(1 + cL²T/σ²d)), for mixtures N(0, cΦΦᵀ)
-    and α = σ²/c, with probability ≥ 1−δ for all T at once. `feature_norm` is L; `reward_bound` is C, LB unless given.
+    and α = σ²/c, with probability ≥ 1−δ for all T at once. `feature_norm` is L; `reward_bound` is C, by default LB.
     """
     T, d = positive_int(rounds, "rounds"), positive_int(dim, "dim")
     sigma, delta, c = positive(sigma, "sigma"), probability(delta, "delta"), positive(c, "c")
@@ -118,7 +118,7 @@ def worst_case_general(
 ) -> float:
     """The same for mixtures N(Φθ₀, σ₀²ΦΦᵀ) and any α > 0, with probability ≥ 1−2δ (label thm:gen_regret_bound).
 
-    `prior_distance` bounds ‖θ* − θ₀‖; B, which is right for θ₀ = 0, unless given. Two corrections: Lemma trace_2
+    `prior_distance` bounds ‖θ* − θ₀‖; by default B, which is right for θ₀ = 0. Two corrections: Lemma trace_2
     should read tr Σ ≤ dσ₀²; and tr(ΦᵀΦΣ) + (σ²/σ₀²) tr Σ is σ²d exactly, so that the σ²d with which the printed
     radius begins is not needed.
     """

@@ -13,14 +13,14 @@ from mixbandit.tuning import Tuner
 
 
 def save(what: Policy | Tuner | ConfidenceSequence, path: str | os.PathLike[str]) -> None:
-    """Write a policy, a tuner or a sequence to one file. After a crash the file is the old one or the new one."""
+    """Write a policy, a tuner or a sequence to one file. After a crash it is either the old file or the new one."""
     if not isinstance(what, Policy | Tuner | ConfidenceSequence):
         raise InvalidInput(f"only policies, tuners and confidence sequences can be saved, got {what!r}")
     write_state(path, what.state_dict())
 
 
 def load(path: str | os.PathLike[str], features: FeatureMap | int | None = None) -> Policy | Tuner | ConfidenceSequence:
-    """Go on from a file, bit for bit. Feature functions of your own are code: give them again, they are verified."""
+    """Continue from a file, bit for bit. Your own feature functions are code: pass them again; they are verified."""
     state = read_state(path)
     kind = str(state.get("type"))
     if kind in POLICIES:

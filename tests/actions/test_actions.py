@@ -198,7 +198,7 @@ def test_samples_are_uniform_and_reproducible():
         (lambda: mb.Arms(["a", "b"]), r"numbers, got \['a', 'b'\]"),
         (lambda: mb.Arms([[1.0, 2.0], [3.0, np.nan]]), r"actions\[1, 1\] must be finite .* got nan"),
         (lambda: mb.Arms([[1.0, np.inf]]), r"actions\[0, 1\] must be finite .* got inf"),
-        (lambda: mb.Arms([1, 2, 3], labels="ab"), "as many as actions, got 2 for 3"),
+        (lambda: mb.Arms([1, 2, 3], labels="ab"), "one label per action, got 2 for 3"),
         (lambda: mb.Arms([1, 2], labels=[]), "got 0 for 2"),
         (lambda: mb.Arms([1, 2, 3], labels=["a", "b", "a"]), "must differ, 'a' occurs"),
         (lambda: mb.Arms([1, 2], labels=[1, np.float64(1.0)]), "must differ, 1 occurs"),

@@ -129,7 +129,7 @@ def test_a_batch_larger_than_the_arms_repeats_them():
         (lambda p, c: p.tell(dataclasses.replace(c, action=c.action + 1.0), 1.0), "another bandit"),
         (lambda p, c: p.cancel(0), "told or cancelled already"),
         (lambda p, c: p.ask(n=0), "n must be an integer ≥ 1"),
-        (lambda p, c: p.ask(context=[1.0]), "no place for a context"),
+        (lambda p, c: p.ask(context=[1.0]), "no room for a context"),
         (lambda p, c: p.ask([[1.0, 2.0, 3.0]]), "dimension 3"),
         (lambda p, c: p.ask([[np.nan, 2.0]]), "arms must be"),
         (lambda p, c: p.learn([[1.0, 2.0]], [np.nan]), "rewards"),

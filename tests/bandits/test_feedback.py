@@ -194,7 +194,7 @@ def test_only_what_can_be_chosen_can_be_adopted():
     arms = mb.CMMUCB(1, actions=[[1.0], [0.0]], sigma=0.1, norm_bound=1.0)
     box = mb.CMMUCB(PHI, actions=mb.Box([0.0, 0.0], [1.0, 1.0]), sigma=0.1, norm_bound=1.0)
     for policy, bad, message in (
-        (arms, [0.3], "none of the 2 arms"),
+        (arms, [0.3], "not one of the 2 arms"),
         (box, [1.5, 0.0], "outside the box"),
         (box, [0.0], "action"),
     ):

@@ -216,3 +216,28 @@ def test_a_contradicted_range_counts_as_a_refutation():
     assert not choice.trusted
     assert policy.refuted
     assert policy.regret_bound().best is None
+
+
+def contradicted(on_empty):
+    """A range that the data contradict at one arm, while the set and the noise look fine."""
+    cs = mb.MartingaleMixture(2, sigma=0.1, norm_bound=10.0, delta=0.05, reward_range=(0.0, 1.0), on_empty=on_empty)
+    policy = mb.UCB(cs, np.eye(2), rng=0, keep_history=True)
+    policy.adopt([1.0, 0.0])
+    return policy.learn(np.repeat(np.eye(2), 50, axis=0), np.repeat([3.0, 0.5], 50))
+
+
+@pytest.mark.parametrize("look", ["ask", "certificate", "regret_bound"])
+def test_a_contradicted_range_is_remembered_whoever_noticed_it(look):
+    policy = contradicted("raise")
+    with pytest.raises(mb.AssumptionsRefuted, match="outside reward_range"):
+        getattr(policy, look)()
+    assert policy.refuted
+    policy = contradicted("inflate")
+    with pytest.warns(mb.AssumptionsRefutedWarning, match="outside reward_range"):
+        getattr(policy, look)()
+    assert policy.refuted
+    assert not policy.regret_bound().trusted
+    policy = contradicted("inflate")
+    with pytest.warns(mb.AssumptionsRefutedWarning, match="outside reward_range"):
+        policy.sequence.lower([[1.0, 0.0]])  # the user's own look counts as well
+    assert policy.refuted

@@ -181,7 +181,7 @@ def test_ties_are_broken_by_the_seed():
 
 def test_a_changing_set_and_labels():
     policy = mb.CMMUCB(2, sigma=0.1, norm_bound=1.0, rng=0)
-    with pytest.raises(mb.InvalidInput, match="no actions of its own"):
+    with pytest.raises(mb.InvalidInput, match="no fixed actions"):
         policy.ask()
     choice = policy.ask(mb.Arms([[1.0, 0.0], [0.0, 0.1]], labels=["big", "small"]))
     assert choice.label == "big"

@@ -1,5 +1,6 @@
 """One frozen state: undo, copies and interrupts need nothing else; bounds are those of their moment."""
 
+import copy
 import dataclasses
 import random
 
@@ -8,6 +9,7 @@ import pytest
 
 import mixbandit as mb
 from mixbandit.bandits import persistent
+from tests.helpers.interrupts import finishes
 from tests.helpers.worlds import ARMS, BOX, PHI, SETTINGS, everything, make, play, reward
 
 
@@ -129,3 +131,48 @@ def test_choices_that_were_told_hold_no_moment():
     assert (again.lower, again.upper) == (choices[0].lower, choices[0].upper)
     with pytest.raises(mb.InvalidInput, match="neither bounds nor a moment"):
         _ = mb.Choice(0, np.zeros(2)).lower
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_an_interrupt_at_any_line_leaves_the_state_before_or_the_state_after(strict):
+    policy = make("AMMUCB", strict=strict, keep_history=True)
+    play(policy, 3)
+    first, second, _ = policy.ask(n=3)
+    kept, before = policy.state, everything(policy)
+    for work in (
+        lambda: policy.tell(first, reward(first, 3)),
+        lambda: policy.ask(n=2),
+        lambda: policy.cancel(second, played=True),
+        lambda: policy.adopt(ARMS.actions[4]),
+    ):
+        policy.state = kept
+        work()
+        after, lines, done = everything(policy), 0, False
+        while not done:
+            lines, policy.state = lines + 1, kept
+            done = finishes(work, lines)
+            assert everything(policy) in (before, after)
+        assert lines > 20
+        assert everything(policy) == after
+
+
+def test_pending_and_cancelled_choices_hold_no_moment_that_has_passed():
+    policy = make("AMMUCB")
+    early = [policy.ask() for _ in range(3)]
+    late = policy.ask()
+    policy.tell(late, reward(late, 0))
+    assert all(choice.moment is None for choice in early)
+    now = policy.ask()
+    assert now.moment is policy.moment
+    policy.cancel(now)
+    assert now.moment is None
+    policy.learn(ARMS.actions[:1], [0.1])
+    assert all(choice.moment is None for choice in policy.pending)
+
+
+def test_a_copied_policy_goes_on_by_itself():
+    policy = make("CMMUCB")
+    play(policy, 3)
+    twin = copy.copy(policy)
+    play(twin, 2, start=3)
+    assert (policy.moment.t, policy.sequence.t, twin.moment.t, twin.sequence.t) == (3, 3, 5, 5)

@@ -269,7 +269,7 @@ def test_a_study_stops_once_the_gap_is_proven():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"samples": 10}, mb.InvalidInput, "without reward_range or sigma"),
+        ({"samples": 10}, mb.InvalidInput, "need reward_range or sigma"),
         ({"sigma": 0.1}, mb.AssumptionsMissing, "norm_bound"),
         ({"reward_range": (1.0, 0.0)}, mb.InvalidInput, "low < high"),
         ({"reward_range": (0.0, 1.0), "deterministic_objective": True}, mb.InvalidInput, "no noise"),
@@ -390,7 +390,7 @@ def test_choices_of_any_kind(choices):
 def test_choices_that_optuna_takes_for_equal_are_refused():
     study = make(n_startup_trials=0)
     study.optimize(lambda trial: float(trial.suggest_categorical("c", [1, "b"]) == 1), n_trials=1)
-    with pytest.raises(mb.InvalidInput, match="takes for equal"):
+    with pytest.raises(mb.InvalidInput, match="considers equal"):
         study.sampler.sample_relative(
             study, study.ask()._cached_frozen_trial, {"c": optuna.distributions.CategoricalDistribution([1, True])}
         )
@@ -458,3 +458,23 @@ def test_a_callback_does_not_look_for_where_the_best_can_be(monkeypatch):
     assert stop.certificate.t == 8
     with pytest.raises(AssertionError):
         _ = stop.certificate.possible
+
+
+def test_no_interval_follows_a_refutation():
+    """Values that refute the norm bound at first, and hide it later; whoever opens the study knows, too."""
+
+    def jumping(trial):
+        trial.suggest_float("x", 0.0, 1.0)
+        return 1.0 if trial.number < 10 else 0.0
+
+    study = make(sigma=0.1, norm_bound=0.3, n_startup_trials=1000)
+    with pytest.warns(mb.AssumptionsRefutedWarning):
+        study.optimize(jumping, n_trials=40)
+    with_intervals = [trial.number for trial in study.trials if LOWER in trial.user_attrs]
+    assert with_intervals
+    assert max(with_intervals) < 10
+    study.optimize(jumping, n_trials=60)
+    assert not study.sampler.tuner(study).moment.is_refuted  # by now the data hide it
+    assert [trial.number for trial in study.trials if LOWER in trial.user_attrs] == with_intervals
+    study.sampler = MixBanditSampler(seed=1, sigma=0.1, norm_bound=0.3)
+    assert study.sampler.tuner(study).refuted

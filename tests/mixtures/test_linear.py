@@ -126,7 +126,7 @@ class Wrong:
         (lambda: mb.Linear([0.0, np.inf], np.eye(2)), "finite"),
         (
             lambda: mb.Linear([0.0, 0.0], [[1.0, 2.0], [2.0, 1.0]]),
-            "positive definite, got a least eigenvalue of -1",
+            "positive definite, got a smallest eigenvalue of -1",
         ),
         (lambda: mb.Linear([0.0, 0.0], [[1.0, 0.5], [0.0, 1.0]]), "symmetric"),
         (

@@ -127,7 +127,7 @@ def test_bad_settings_are_named(spoil):
 
 
 def test_a_factory_needs_a_name_of_its_own(tmp_path):
-    with pytest.raises(mb.InvalidInput, match="name of its own"):
+    with pytest.raises(mb.InvalidInput, match="needs a new name"):
         coverage.measure(CoverageSettings("standard"), runs=1, factory=overconfident, folder=tmp_path)
 
 

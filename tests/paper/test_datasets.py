@@ -77,5 +77,5 @@ def test_what_is_not_there_is_named(tmp_path):
 
 def test_a_truncated_resource_is_noticed(monkeypatch):
     monkeypatch.setitem(datasets._SHA256, "raisin", "0" * 64)
-    with pytest.raises(mb.DamagedState, match="raisin that came with mixbandit is damaged"):
+    with pytest.raises(mb.DamagedState, match="raisin that ships with mixbandit is damaged"):
         load_dataset("raisin")

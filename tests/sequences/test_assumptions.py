@@ -147,7 +147,7 @@ class TestRewardRange:
         with pytest.warns(mb.AssumptionsRefutedWarning, match="outside"):
             bounds = going_on.lower([[1.0, 0.0]])[0], going_on.upper([[1.0, 0.0]])[0]
         assert 0.0 <= bounds[0] <= bounds[1] <= 1.0
-        assert "tested where bounds are asked for" in str(going_on.audit())
+        assert "tested when bounds are computed" in str(going_on.audit())
         with pytest.warns(mb.AssumptionsRefutedWarning) as caught:
             assert going_on.support([[np.sign(level) * -1.0, 0.0]]).inflated
         assert caught[0].filename == __file__  # the warning points at the user's line

@@ -52,7 +52,7 @@ def test_contexts():
     assert [environment.best(t) for t in range(3)] == pytest.approx([2.0] * 3)
     with pytest.raises(mb.InvalidInput, match="need a context"):
         mb.LinearEnvironment(phi, [2.0], mb.Box([-1.0], [1.0]), sigma=0.1)
-    with pytest.raises(mb.InvalidInput, match="no place for a context"):
+    with pytest.raises(mb.InvalidInput, match="no room for a context"):
         mb.LinearEnvironment(1, [2.0], mb.Box([-1.0], [1.0]), sigma=0.1, context=lambda rng: [1.0])
 
 

@@ -46,7 +46,7 @@ def test_records_hold_what_happened():
     assert (values <= records.column("upper")).all()
     assert (records.column("ask_seconds") > 0).all()
     np.testing.assert_array_equal(records.column("told"), np.arange(30))
-    assert "30 rounds, cumulative regret" in repr(records)
+    assert "rounds=30, cumulative regret" in repr(records)
     with pytest.raises(mb.InvalidInput, match="columns round, id"):
         records.column("colour")
 
@@ -170,7 +170,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
         (bandit(), world(seed=9), "another environment"),
         (bandit(sigma=0.2), world(), "sigma"),
         (bandit(exploration=0.5), world(), "exploration"),
-        (bandit(mb.FreqTS), world(), "run of a CMMUCB"),
+        (bandit(mb.FreqTS), world(), "run of CMMUCB"),
         (bandit(strict=True), world(), "strict"),
         (bandit(actions=ARMS.actions[:4]), world(), "chooses from Arms"),
         (bandit(), mb.LinearEnvironment(PHI, THETA, ARMS, sigma=0.1, noise="uniform"), "another environment"),
@@ -254,7 +254,7 @@ def test_a_stopped_run_may_go_on_and_rules_are_judged_anew():
 def test_the_environments_actions_serve_a_policy_without():
     policy = bandit(actions=None)
     assert set(mb.run(policy, world(), 6).column("label")) <= set("abcdefgh")
-    with pytest.raises(mb.InvalidInput, match="stop_when needs a policy with actions"):
+    with pytest.raises(mb.InvalidInput, match="stop_when needs a policy with fixed actions"):
         mb.run(bandit(actions=None), world(), 6, stop_when=mb.stop_when(gap=0.1))
 
 
@@ -332,7 +332,7 @@ except KeyboardInterrupt as interrupted:
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=60)
     assert process.returncode in (-signal.SIGINT, 130), errors
-    assert "the same call goes on from" in errors
+    assert "call again to resume from" in errors
     count = int(output.split()[1])
     phi = mb.RandomFourier(dim_in=2, dim=6, rng=0)
     box = mb.Box([0, 0], [1, 1])

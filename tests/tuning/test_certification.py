@@ -87,7 +87,7 @@ def test_minimising_is_maximising_the_negative():
     assert down.best_possible == pytest.approx(1.0 - up.best_possible, abs=2e-3)
     assert down.gap == pytest.approx(up.gap, abs=2e-3)
     assert "at most" in str(down)
-    assert "smaller by more than" in str(down)
+    assert "smaller than the recommended one's by more than" in str(down)
 
 
 @pytest.mark.parametrize("kind", ["study", "frame of a study", "frame", "csv", "pairs"])
@@ -119,7 +119,7 @@ def test_the_space_of_a_study_is_found_with_its_condition(study):
     spanned = read_history([(t.params, t.value) for t in study.trials if t.value is not None])
     assert spanned.inferred
     assert spanned.space.conditions == {"degree": ("kernel", ("poly",))}
-    assert "what the trials span" in str(mb.certify([(t.params, 0.5) for t in study.trials[:5]], **STATED))
+    assert "inferred from the trials" in str(mb.certify([(t.params, 0.5) for t in study.trials[:5]], **STATED))
 
 
 def test_a_study_without_a_bound_on_the_noise_is_refused_with_help(study):
@@ -166,7 +166,7 @@ def without_a_reason():
 @pytest.mark.parametrize(
     ("history", "options", "message"),
     [
-        (many_objectives(), {}, "one objective"),
+        (many_objectives(), {}, "single objective"),
         (optuna.create_study(), {}, "no completed trial"),
         (changing_ranges(), {}, "range of 'x' changed"),
         (without_a_reason(), {}, "'y' is missing in some trials"),
@@ -175,10 +175,10 @@ def without_a_reason():
         (pd.DataFrame({"x": [1.0, 1.0], "value": [0.1, 0.2]}), {}, "no parameter varies"),
         (pd.DataFrame({"x": [1.0, 2.0], "value": [0.1, 0.2]}), {"direction": "up"}, "direction"),
         (pd.DataFrame({"x": [1.0, 2.0], "value": [0.1, 0.2]}), {"space": {"x": 1}}, "space must be a Space"),
-        (pd.DataFrame({"x": [1.0, 2.0], "value": [0.1, 0.2]}), {"features": mb.Identity(3)}, "features must take 1"),
+        (pd.DataFrame({"x": [1.0, 2.0], "value": [0.1, 0.2]}), {"features": mb.Identity(3)}, "the space has, 1; got 3"),
         (pd.DataFrame({"x": [1.0, 2.0], "value": [0.1, 0.2]}), {"reward_range": (1, 0)}, "low < high"),
         (pd.DataFrame({"x": [1.0, 2.0], "value": [0.1, 0.2]}), {"sigma": 0.1}, "not both"),
-        (42, {}, "a history is"),
+        (42, {}, "history must be"),
     ],
 )
 def test_what_cannot_be_certified_is_refused(history, options, message):
@@ -213,7 +213,7 @@ def test_the_command_line_certifies_files_and_storages(study, tmp_path):
     stated = ["--range", "0", "1", "--samples", "100"]
     result = run(app, ["certify", str(path), *stated])
     assert result.exit_code == 0, result.output
-    assert "Recommended, by 72 trials" in result.output
+    assert "Recommended, based on 72 trials" in result.output
     storage = f"sqlite:///{tmp_path / 'x.db'}"
     optuna.copy_study(
         from_study_name=study.study_name, from_storage=study._storage, to_storage=storage, to_study_name="a"
@@ -276,7 +276,7 @@ def test_a_file_with_the_index_of_a_frame_and_an_address_of_a_storage(tmp_path):
 
 def test_a_range_without_samples_says_that_values_are_single_results():
     found = mb.certify([({"x": 0.1}, 0.5), ({"x": 0.9}, 0.5)], reward_range=(0.0, 1.0))
-    assert "values of 1 sample" in str(found)
+    assert "1 sample per value" in str(found)
     assert "the end of the stated range" in str(found)
 
 

@@ -115,7 +115,7 @@ def test_equal_choices_of_different_types_are_different():
         (lambda: Categorical(["a", "b", "a"]), "'a' occurs more than once"),
         (lambda: Space({}), "at least one"),
         (lambda: Space([("x", Float(0, 1))]), "dict"),
-        (lambda: Space({1: Float(0, 1)}), "named by text"),
+        (lambda: Space({1: Float(0, 1)}), "names must be strings"),
         (lambda: Space({"x": (0, 1)}), "x must be a Float, Int or Categorical"),
     ],
 )
@@ -201,7 +201,7 @@ def test_every_row_of_a_conditional_space_stands_for_one_configuration():
         ({"degree": ("C", [1.0])}, "Categorical"),
         ({"nothing": ("kernel", ["poly"])}, "no parameter 'nothing'"),
         ({"degree": ("nothing", ["poly"])}, "no parameter 'nothing'"),
-        ({"kernel": ("extra", ["a"]), "extra": ("kernel", ["poly"])}, "circles"),
+        ({"kernel": ("extra", ["a"]), "extra": ("kernel", ["poly"])}, "must not be circular"),
     ],
 )
 def test_bad_conditions_are_refused(conditions, message):

@@ -111,7 +111,7 @@ def test_batches_late_values_and_failures():
     assert tuned.told == 2
     assert [trial.id for trial in tuned.pending] == [trials[i].id for i in (1, 3, 5)]
     for wrong in (trials[2], trials[0], 99):
-        with pytest.raises(mb.InvalidInput, match=r"trial \d+ (has been told or has failed already|is unknown)"):
+        with pytest.raises(mb.InvalidInput, match=r"trial \d+ (has already been told or has failed|is unknown)"):
             tuned.tell(wrong, 0.5)
     with pytest.raises(mb.InvalidInput, match="value"):
         tuned.tell(trials[1], float("nan"))
@@ -138,7 +138,7 @@ def test_a_warm_start_counts_like_values_of_its_own():
             value=0.4,
         )
     )
-    with pytest.raises(mb.InvalidInput, match="wants to minimize, this tuner to maximize"):
+    with pytest.raises(mb.InvalidInput, match="the study is to minimize, but this tuner is to maximize"):
         tuner().learn(study)
     assert tuner(direction="minimize").learn(study).told == 1
 
@@ -408,7 +408,7 @@ def test_any_rule_may_act(acting, tmp_path):
     again = mb.Tuner.load(tmp_path / "t")
     assert again.ask().parameters == tuned.ask().parameters
     assert tuned.certificate().lower == pytest.approx(again.certificate().lower)
-    with pytest.raises(mb.InvalidInput, match="not of `acting`"):
+    with pytest.raises(mb.InvalidInput, match="not to `acting`"):
         tuner(acting=acting, exploration=0.3)
 
 
@@ -417,9 +417,9 @@ def test_what_is_known_is_stated_once():
     one, other = mb.Tuner(SPACE, known, rng=0), mb.Tuner(SPACE, reward_range=(0.0, 1.0), samples=100, rng=0)
     assert one.assumptions == other.assumptions == one.objective
     assert one.ask().parameters == other.ask().parameters
-    with pytest.raises(mb.InvalidInput, match="Assumptions or keywords, not both"):
+    with pytest.raises(mb.InvalidInput, match="as one object or as keywords, not both"):
         mb.Tuner(SPACE, known, samples=3)
-    with pytest.raises(mb.InvalidInput, match="must be Assumptions"):
+    with pytest.raises(mb.InvalidInput, match="must be an Assumptions object"):
         mb.Tuner(SPACE, {"samples": 3})
     history = [(p, 0.5) for p in SPACE.sample(5, rng=0)]
     by_object, by_words = (
@@ -427,3 +427,19 @@ def test_what_is_known_is_stated_once():
         mb.certify(history, space=SPACE, reward_range=(0.0, 1.0), samples=100),
     )
     assert by_object.lower == by_words.lower
+
+
+def test_a_contradicted_range_is_noticed_by_whatever_is_asked_first():
+    looks = (
+        lambda tuned: tuned.recommend(),
+        lambda tuned: tuned.interval({"x": 0.5}),
+        lambda tuned: tuned.certificate(),
+    )
+    for look in looks:
+        tuned = mb.Tuner({"x": mb.Float(0.0, 1.0)}, reward_range=(0, 1), sigma=0.1, norm_bound=30.0, rng=0)
+        tuned.learn([({"x": 0.5}, 3.0)] * 20)
+        with pytest.warns(mb.AssumptionsRefutedWarning) as caught:
+            look(tuned)
+        assert [warning.filename for warning in caught] == [__file__]
+        assert not tuned.recommend().trusted
+        assert not tuned.certificate().trusted

@@ -1,4 +1,4 @@
-"""What may be chosen: finitely many arms, which may change, or a box, in which some coordinates may be discrete."""
+"""What can be chosen: finitely many arms, which may change, or a box, with some coordinates possibly discrete."""
 
 from mixbandit.actions.arms import Arms, storable_label
 from mixbandit.actions.box import Box

@@ -13,7 +13,7 @@ from mixbandit.errors import InvalidInput, NotStorable
 
 
 class Arms:
-    """Finitely many actions, a row each, with labels if you like.
+    """Finitely many actions, one per row, with optional labels.
 
     `actions` is (n, dim), or (n,) for actions that are single numbers; the index of a DataFrame becomes the labels
     unless it only counts rows. Labels must differ; they come back in `Choice.label`.
@@ -47,10 +47,10 @@ class Arms:
         return int(self.actions.shape[1])
 
     def index_of(self, row: Array) -> int:
-        """Which arm this is; InvalidInput if it is none."""
+        """The index of the arm; InvalidInput if there is none."""
         found = np.flatnonzero((self.actions == row).all(axis=1))
         if not len(found):
-            raise InvalidInput(f"action {row} is none of the {len(self)} arms")
+            raise InvalidInput(f"action {row} is not one of the {len(self)} arms")
         return int(found[0])
 
     def given(self, context: Array) -> Arms:
@@ -67,7 +67,7 @@ class Arms:
 
 
 def storable_label(label: Hashable) -> Hashable:
-    """The label, if it comes back from a file as it was."""
+    """The label, if a file can restore it unchanged."""
     if not isinstance(label, str | int | float | None):
         raise NotStorable(f"the label {label!r} is a {type(label).__name__}: only text and numbers are stored")
     return label
@@ -83,7 +83,7 @@ def _labels(labels: Iterable[Hashable] | None, n: int) -> tuple[Hashable, ...] |
     except TypeError as error:
         raise InvalidInput(f"labels must be a list of hashable values: {error}") from error
     if len(found) != n:
-        raise InvalidInput(f"labels must be as many as actions, got {len(found)} for {n}")
+        raise InvalidInput(f"there must be one label per action, got {len(found)} for {n}")
     if distinct != n:
         twice = next(label for label in found if found.count(label) > 1)
         raise InvalidInput(f"labels must differ, {twice!r} occurs more than once")

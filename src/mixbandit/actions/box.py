@@ -12,7 +12,7 @@ from mixbandit.errors import InvalidInput
 
 
 class Box:
-    """All actions between `low` and `high`, coordinate by coordinate; equal ends hold a coordinate fixed."""
+    """All actions between `low` and `high`, coordinate by coordinate; equal ends fix a coordinate."""
 
     def __init__(self, low: ArrayLike, high: ArrayLike) -> None:
         ends = [np.atleast_1d(as_float_array(end, name)) for end, name in ((low, "low"), (high, "high"))]
@@ -64,16 +64,16 @@ class Box:
         return np.where(free, np.clip((actions - self.low) / np.where(free, self.width, 1.0), 0.0, 1.0), 0.0)
 
     def cells(self, most: int) -> list[Box]:
-        """At most so many boxes that cover all that may be chosen."""
+        """At most `most` boxes that cover everything that can be chosen."""
         return [self]
 
     def index_of(self, row: Array) -> None:
-        """A box numbers nothing; InvalidInput if the row is outside."""
+        """A box has no indices; InvalidInput if the row is outside."""
         if (row < self.low).any() or (row > self.high).any():
             raise InvalidInput(f"action {row} lies outside the box from {self.low} to {self.high}")
 
     def given(self, context: Array) -> Box:
-        """The box of rows (context, action), in which the context is fixed."""
+        """The box of rows (context, action), with the context fixed."""
         return Box(np.concatenate((context, self.low)), np.concatenate((context, self.high)))
 
     def state_dict(self) -> dict[str, Any]:

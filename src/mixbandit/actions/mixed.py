@@ -1,4 +1,4 @@
-"""Boxes in which some coordinates are discrete, and some matter only where others have certain values."""
+"""Boxes in which some coordinates are discrete, and some matter only if others have certain values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Levels:
 
     columns: tuple[int, ...]
     values: Array  # (m, len(columns))
-    ordered: bool  # whether neighbours in the table are alike, as integers are and categories are not
+    ordered: bool  # whether adjacent values are similar, as for integers but not categories
 
     def __len__(self) -> int:
         return len(self.values)
@@ -47,11 +47,11 @@ class Levels:
 
 @dataclass(frozen=True, eq=False)
 class Pin:
-    """Coordinates that matter only where a category has certain values, and have a fixed value elsewhere."""
+    """Coordinates that matter only if a category has certain values, and are fixed otherwise."""
 
     columns: tuple[int, ...]
     where: tuple[int, ...]  # coordinates of the category's values for which they matter
-    value: Array  # (len(columns),), elsewhere
+    value: Array  # (len(columns),), otherwise
 
     def inactive(self, rows: Array) -> NDArray[np.bool_]:
         return np.asarray(rows[:, list(self.where)].sum(axis=1) < 0.5)
@@ -68,7 +68,7 @@ class MixedBox(Box):
     unless a category has certain values (`pins`, in an order in which later ones may depend on earlier ones).
     """
 
-    # Ordered values of at most so many are tried one by one; more are treated as a continuum first.
+    # Up to this many ordered values are tried one by one; more are first treated as continuous.
     _FEW = 8
 
     def __init__(self, low: ArrayLike, high: ArrayLike, levels: Iterable[Levels], pins: Iterable[Pin] = ()) -> None:
@@ -126,10 +126,10 @@ class MixedBox(Box):
         super().index_of(row)
         allowed = self.snapped(row[None])[0]
         if np.abs(allowed - row).max() > _ROUNDING:
-            raise InvalidInput(f"action {row} has values that are not allowed; the nearest that are: {allowed}")
+            raise InvalidInput(f"action {row} has values that are not allowed; the nearest allowed ones: {allowed}")
 
     def pinned(self, rows: Array) -> Array:
-        """The rows with fixed values where coordinates do not matter."""
+        """The rows with coordinates that do not matter set to their fixed values."""
         if not self.pins:
             return rows
         new = rows.copy()
@@ -147,7 +147,7 @@ class MixedBox(Box):
     def combinations(self, most: int) -> Array | None:
         """All different combinations of `tried` parts, as whole rows; None if there are more than `most`.
 
-        What is not tried is in the middle of the box.
+        The other coordinates are in the middle of the box.
         """
         if math.prod(len(part) for part in self.tried) > most:
             return None
@@ -158,7 +158,7 @@ class MixedBox(Box):
         return np.unique(self.pinned(rows), axis=0) if self.pins else rows
 
     def cells(self, most: int) -> list[Box]:
-        """A box per combination, which is fixed in it; if that makes too many, one around everything."""
+        """A box per combination, with that combination fixed; if there are too many, one box around everything."""
         combinations = self.combinations(most)
         if combinations is None:
             return [Box(self.low, self.high)]
@@ -170,7 +170,7 @@ class MixedBox(Box):
         ]
 
     def neighbours(self, row: Array) -> Array:
-        """The allowed rows that differ in one part: by a step or two where it is ordered, by anything elsewhere."""
+        """The allowed rows that differ in one part: by a step or two if it is ordered, in any way otherwise."""
         rows = []
         for part in self.levels:
             columns = list(part.columns)
@@ -180,7 +180,7 @@ class MixedBox(Box):
                 if i != at and 0 <= i < len(part):
                     rows.append(row.copy())
                     rows[-1][columns] = part.values[i]
-        # What begins to matter needs a value that is allowed, what no longer does its fixed one.
+        # Coordinates that start to matter need an allowed value, those that cease to matter their fixed one.
         found = self.snapped(np.array(rows).reshape(len(rows), self.dim))
         return np.asarray(found[(found != row).any(axis=1)])
 
@@ -196,7 +196,7 @@ class MixedBox(Box):
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any]) -> MixedBox:
-        """What `state_dict` described."""
+        """The box of a `state_dict`."""
         levels = [
             Levels(tuple(map(int, p["columns"])), np.asarray(p["values"], dtype=np.float64), bool(p["ordered"]))
             for p in state["levels"]

@@ -1,4 +1,4 @@
-"""Arms or a box: what policies choose from, with or without a context."""
+"""The arms or box that policies choose from, with or without a context."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ def as_context(context: ArrayLike, length: int) -> Array:
 def offered(
     own: Region | None, given: Region | ArrayLike | None, context: ArrayLike | None, dim_in: int, name: str
 ) -> tuple[Region, Array | None]:
-    """What may be chosen, as rows (context, action) of length `dim_in`, and the context; `given` goes before `own`."""
+    """The choices as rows (context, action) of length `dim_in`, and the context; `given` overrides `own`."""
     region = own if given is None else as_region(given, name)
     if region is None:
-        raise InvalidInput(f"this policy has no actions of its own: pass them as `{name}`")
+        raise InvalidInput(f"this policy has no fixed actions: pass them as `{name}`")
     missing = dim_in - region.dim
     if context is None:
         if missing:
             advice = "" if missing < 0 else ": pass a context"
             if isinstance(region, Arms) and region.dim == 1 and len(region) == dim_in:
                 advice += ", or, for a single arm, a list of one row"
-            raise InvalidInput(f"{name}: actions of dimension {region.dim}, where the features take {dim_in}{advice}")
+            raise InvalidInput(f"{name}: actions have dimension {region.dim}, but the features take {dim_in}{advice}")
         return region, None
     if missing <= 0:
-        raise InvalidInput(f"the features take rows of {region.dim}, which leaves no place for a context")
+        raise InvalidInput(f"the features take {dim_in} inputs: actions of {region.dim} leave no room for a context")
     vector = as_context(context, missing)
     return region.given(vector), vector
 
 
 def region_from_state_dict(state: Mapping[str, Any]) -> Region:
-    """What `state_dict` described."""
+    """The arms or box of a `state_dict`."""
     with reading("the actions"):
         if state.get("type") == "Arms":
             return Arms(np.asarray(state["actions"], dtype=np.float64), state["labels"])

@@ -83,6 +83,9 @@ class Policy:
         new._sequence = self.sequence.copy().live_in(new)
         return new
 
+    def __copy__(self) -> Self:
+        return self.at(self.state)
+
     moment: Moment = property(  # type: ignore[assignment]
         operator.attrgetter("state.moment"),
         lambda self, moment: setattr(self, "state", self.state.learnt(moment)),
@@ -98,10 +101,11 @@ class Policy:
         held = self.state.held
         return tuple(c for c in persistent.values(self.state.pending) if persistent.get(held, c.id) is None)
 
-    @property
-    def refuted(self) -> bool:
-        """Whether the data have ever been seen to refute the assumptions at level δ, or do so now."""
-        return self.state.refuted or self.moment.is_refuted
+    refuted: bool = property(  # type: ignore[assignment]
+        lambda self: self.state.refuted or self.moment.is_refuted,
+        lambda self, refuted: setattr(self, "state", self.state._replace(refuted=bool(refuted))),
+        doc="Whether the data have ever been seen to refute the assumptions at level δ, or do so now.",
+    )
 
     @property
     def guarantee(self) -> str:
@@ -214,12 +218,10 @@ class Policy:
         state = self._noted()
         rng = np.random.default_rng(READING_SEED)
         found = certificate(state.moment, turn.region, rng, proof=proof, warm=state.warm)
-        refuted = state.refuted or not found.trusted
-        if refuted and not state.refuted:
+        if not found.trusted and not state.refuted:
             self.sequence.refute(_OUTSIDE)
-        self.state = state._replace(refuted=refuted)
         action = found.action if turn.context is None else found.action[len(turn.context) :]
-        return dataclasses.replace(found, action=action, trusted=not refuted)
+        return dataclasses.replace(found, action=action, trusted=not self.state.refuted)
 
     def audit(self) -> Audit:
         """What the data so far say about the assumptions; print it to read it."""
@@ -230,8 +232,9 @@ class Policy:
         state = self._noted()
         hindsight, proof = None, None
         if self.keep_history:
-            hindsight, proof = regret_in_hindsight(state.history, state.moment, self.actions, state.warm)
-        self.state = state
+            hindsight, proof, contradicts = regret_in_hindsight(state.history, state.moment, self.actions, state.warm)
+            if contradicts and not state.refuted:
+                self.sequence.refute(_OUTSIDE)
         everything = state.settling(list(persistent.values(state.pending)))
         return RegretBound(
             rounds=everything.settled,
@@ -283,7 +286,6 @@ class Policy:
         found = state.moment.refutation
         if found is None:
             return state
-        self.state = state._replace(refuted=True)
         if not state.refuted or self.sequence.on_empty == "raise":
             self.sequence.refute(found)
         return self.state

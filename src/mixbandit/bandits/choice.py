@@ -94,6 +94,10 @@ class Choice:
             self.__dict__.update(given=self._computed(), moment=None)
         return self.given  # type: ignore[return-value]
 
+    def close(self) -> None:
+        """Compute what is known now, so that the moment need not be kept."""
+        _ = self.known
+
     def _computed(self) -> Known:
         moment = self.moment
         if moment is None:

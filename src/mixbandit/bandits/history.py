@@ -23,38 +23,40 @@ class Chosen(NamedTuple):
 
 def regret_in_hindsight(
     history: persistent.Map, moment: Moment, own: Region | None, warm: Array | None
-) -> tuple[float, str]:
+) -> tuple[float, str, bool]:
     """Σ_s of a bound on how much more than a_s the best action of A_s is worth, with today's set, and its proof.
 
-    One event covers the sets of all times, so that today's may judge all past choices.
+    One event covers the sets of all times, so that today's may judge all past choices. Also returned: whether bounds
+    contradict a known range.
     """
-    total, proofs = 0.0, {"enumerated"}
+    total, proofs, contradicts = 0.0, {"enumerated"}, False
     chosen: list[Chosen] = list(persistent.values(history))
     shared = [part.row for part in chosen if part.region is None]
     if shared and own is not None:
-        bound, proof = _regret(moment, own, np.array(shared), warm)
-        total, proofs = total + bound, proofs | {proof}
+        bound, proof, wrong = _regret(moment, own, np.array(shared), warm)
+        total, proofs, contradicts = total + bound, proofs | {proof}, wrong
     for part in chosen:
         if part.region is not None:
-            bound, proof = _regret(moment, part.region, part.row[None], warm)
-            total, proofs = total + bound, proofs | {proof}
+            bound, proof, wrong = _regret(moment, part.region, part.row[None], warm)
+            total, proofs, contradicts = total + bound, proofs | {proof}, contradicts or wrong
     # The weakest proof counts.
-    return total, next(p for p in ("search", "range", "branch-and-bound", "enumerated") if p in proofs)
+    return total, next(p for p in ("search", "range", "branch-and-bound", "enumerated") if p in proofs), contradicts
 
 
-def _regret(moment: Moment, region: Region, rows: Array, warm: Array | None) -> tuple[float, str]:
+def _regret(moment: Moment, region: Region, rows: Array, warm: Array | None) -> tuple[float, str, bool]:
     """The bound for rows (n, dim_in) that were all chosen from one region."""
     distinct, counts = np.unique(rows, axis=0, return_counts=True)
     own = moment.directions(distinct)
-    lower = moment.lower(own).values
+    lower, _, contradicts = moment.interval(own)
     if isinstance(region, Arms):
         directions = moment.directions(region.actions)
-        apart = moment.upper(directions).values.max() - lower
+        upper = moment.upper(directions)
+        apart, contradicts = upper.values.max() - lower, contradicts or upper.contradicts
         together = np.array([largest_difference(moment, directions, own[i]) for i in range(len(distinct))])
-        return float(counts @ np.maximum(np.minimum(apart, together), 0.0)), "enumerated"
+        return float(counts @ np.maximum(np.minimum(apart, together), 0.0)), "enumerated", contradicts
     rng = np.random.default_rng(0)
     optimum = bound_optimum(moment, region, rng, at_least=float(lower.max()), warm=warm)
-    return float(counts @ np.maximum(optimum.upper - lower, 0.0)), optimum.proof
+    return float(counts @ np.maximum(optimum.upper - lower, 0.0)), optimum.proof, contradicts
 
 
 def history_state(history: persistent.Map) -> dict[str, Any]:

@@ -48,6 +48,7 @@ class State(NamedTuple):
     history: persistent.Map = persistent.EMPTY  # what was chosen among what, by id
     warm: Array | None = None  # where the last search over a box ended
     anticipated: Anticipated | None = None
+    since: int = 0  # choices from this id on were made at this moment
 
     def awaited(self, choice: Choice | int, *, held: bool = False) -> Choice:
         """The choice that waits for its reward or, if `held`, whose reward is held back; InvalidInput for others."""
@@ -68,15 +69,25 @@ class State(NamedTuple):
 
     def learnt(self, moment: Moment) -> State:
         """With other data; what was anticipated was anticipated from the old ones."""
-        return self._replace(moment=moment, anticipated=None)
+        self._close_moment()
+        return self._replace(moment=moment, anticipated=None, since=self.rounds)
+
+    def _close_moment(self) -> None:
+        """Compute the bounds of pending choices that were made at this moment, so that they no longer hold it."""
+        for number in range(self.since, self.rounds):
+            choice = persistent.get(self.pending, number)
+            if choice is not None:
+                choice.close()
 
     def told(self, choices: list[Choice], rewards: Array, levels: list[float | None]) -> State:
         """After these rewards, which count at once."""
         moment = self.moment.after(np.array([choice.row for choice in choices]), rewards, self._weights(levels))
+        self._close_moment()
         pending, held = self.pending, self.held
         for choice in choices:
             pending, held = persistent.drop(pending, choice.id), persistent.drop(held, choice.id)
-        return self._replace(moment=moment, anticipated=None, pending=pending, held=held, **self._settled(choices))
+        settled = self._settled(choices)
+        return self._replace(moment=moment, anticipated=None, since=self.rounds, pending=pending, held=held, **settled)
 
     def _weights(self, levels: list[float | None]) -> Array | None:
         if not any(levels):  # levels are positive
@@ -117,6 +128,7 @@ class State(NamedTuple):
 
     def without(self, choice: Choice, *, played: bool) -> State:
         """After a choice that will bring no reward."""
+        choice.close()
         pending, held = persistent.drop(self.pending, choice.id), persistent.drop(self.held, choice.id)
         new = self._replace(pending=pending, held=held, anticipated=None)
         new = new.settling([choice]) if played else new._replace(history=persistent.drop(self.history, choice.id))

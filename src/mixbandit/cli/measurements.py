@@ -1,4 +1,4 @@
-"""`mixbandit coverage`, `mixbandit regret` and `mixbandit delays`: promises, counted."""
+"""`mixbandit coverage`, `mixbandit regret` and `mixbandit delays`: how often guarantees fail."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def coverage(
     runs: Annotated[int, typer.Option("--runs", "-n", help="Independent runs per cell.")] = 1000,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes.")] = 1,
-    out: Annotated[Path, typer.Option(help="Folder for results and picture; a stopped run goes on there.")] = Path(
+    out: Annotated[Path, typer.Option(help="Folder for results and picture; a stopped run resumes there.")] = Path(
         "out/coverage"
     ),
 ) -> None:
@@ -74,7 +74,7 @@ def regret(
     reps: Annotated[int, typer.Option("--reps", "-n", min=1, help="Problems, the same for every algorithm.")] = 20,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes.")] = 1,
-    out: Annotated[Path, typer.Option(help="Folder for results and picture; a stopped run goes on there.")] = Path(
+    out: Annotated[Path, typer.Option(help="Folder for results and picture; a stopped run resumes there.")] = Path(
         "out/regret"
     ),
 ) -> None:
@@ -104,11 +104,11 @@ def delays(
     runs: Annotated[int, typer.Option("--runs", "-n", min=1, help="Independent runs per row.")] = 200,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes.")] = 1,
-    out: Annotated[Path, typer.Option(help="Folder for results; a stopped run goes on there.")] = Path("out/delays"),
+    out: Annotated[Path, typer.Option(help="Folder for results; a stopped run resumes there.")] = Path("out/delays"),
 ) -> None:
     """Measure how often bounds ever miss the truth when rewards come late or never, against their promise δ.
 
-    Exits with 1 if they do so more often than δ can explain where theory promises that they do not.
+    Exits with 1 if they miss more often than δ can explain in a case where theory guarantees them.
     """
     cells = [DelaySettings(feedback, strict, seed=seed) for feedback in FEEDBACKS for strict in (False, True)]
     results: list[Delays] = measured(
@@ -144,7 +144,7 @@ def _regret_table(results: list[Regret]) -> Table:
             wrong if r.promises_kept else f"{wrong} BROKEN",
             f"{r.milliseconds.mean():.1f}",
         )
-    table.caption = "* runs with a regret bound or a certificate that was ever wrong, or true assumptions refuted"
+    table.caption = "* runs in which a regret bound or a certificate was ever wrong, or true assumptions were refuted"
     return table
 
 

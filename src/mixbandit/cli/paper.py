@@ -24,23 +24,23 @@ from mixbandit.paper.svm import SvmTuning
 def paper(
     what: Annotated[list[str], typer.Argument(help=f"One or more of {', '.join(sorted(PARTS))}; or all.")],
     reps: Annotated[
-        int | None, typer.Option("--reps", "-n", min=1, help="Repetitions, if not as many as in docs/paper.md.")
+        int | None, typer.Option("--reps", "-n", min=1, help="Repetitions; by default as many as in docs/paper.md.")
     ] = None,
     rounds: Annotated[int, typer.Option("--rounds", "-T", min=1, help="Rounds of the bandits.")] = 500,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes.")] = 1,
-    backend: Annotated[str, typer.Option(help=f"Who runs them: {', '.join(BACKENDS)}.")] = "loky",
-    out: Annotated[Path, typer.Option(help="Folder for results and pictures; a stopped run goes on there.")] = Path(
+    backend: Annotated[str, typer.Option(help=f"Where they run: {', '.join(BACKENDS)}.")] = "loky",
+    out: Annotated[Path, typer.Option(help="Folder for results and pictures; a stopped run resumes there.")] = Path(
         "out/paper"
     ),
 ) -> None:
     """Redraw the figures and tables of the paper, and say which of its claims hold here.
 
-    Any number of jobs, any backend and any interruption give the same numbers.
+    The numbers do not depend on the number of jobs, the backend or interruptions.
     """
     wanted = expand(what, tuple(PARTS))
     if backend not in BACKENDS:
-        raise typer.BadParameter(f"{backend!r} is none of {', '.join(BACKENDS)}", param_hint="--backend")
+        raise typer.BadParameter(f"{backend!r} is not one of {', '.join(BACKENDS)}", param_hint="--backend")
     _check_before_hours_of_work(wanted, out)
     workers = Workers(jobs, backend)
     parts: list[Part] = []
@@ -50,13 +50,13 @@ def paper(
                 plan = Plan(out, reps, rounds, seed, workers, meter)
                 part = PARTS[name](plan)
             parts.append(part)
-            # Neither who worked nor where matters to the numbers: the command that is kept leaves them out.
+            # Jobs, backend and folder do not affect the numbers, so the recorded command leaves them out.
             played = f" --rounds {rounds}" if name in BANDITS else ""
             command = f"mixbandit paper {name} --reps {plan.repetitions(name)}{played} --seed {seed}"
             _report(part, [*part.write(out, command=command), record_claims(out, part, command)])
             if plan.repetitions(name) < REPETITIONS[name] or (name in BANDITS and rounds < Plan(out).rounds):
                 full = f"{REPETITIONS[name]} repetitions" + (f" of {Plan(out).rounds} rounds" if played else "")
-                console.print(f"A look, not a check: {name} takes {full}.", highlight=False)
+                console.print(f"A preview, not a check: the full {name} takes {full}.", highlight=False)
     claims = [claim for part in parts for claim in part.claims if part.name != "deviations"]
     if len(parts) > 1 and claims:
         kept = sum(claim.holds for claim in claims)
@@ -64,13 +64,13 @@ def paper(
 
 
 def _check_before_hours_of_work(wanted: Sequence[str], out: Path) -> None:
-    """What is missing is better known now."""
+    """Fail early if something is missing."""
     import_extra("matplotlib.figure", extra="plots")
     if any(name in BANDITS for name in wanted):
         import_extra("sklearn", extra="experiments")
     out.mkdir(parents=True, exist_ok=True)
     if not os.access(out, os.W_OK):
-        raise typer.BadParameter(f"{out} cannot be written to", param_hint="--out")
+        raise typer.BadParameter(f"cannot write to {out}", param_hint="--out")
 
 
 def _report(part: Part, paths: Sequence[Path]) -> None:

@@ -1,4 +1,4 @@
-"""What all commands share: the console, progress, and how to go on after Ctrl-C."""
+"""Shared by all commands: the console, progress, and how to resume after Ctrl-C."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ console = Console()
 
 
 class TimeLeft(ProgressColumn):
-    """The time left, from what was done in this run: what was there already took no time."""
+    """The time left, estimated from this run only: stored results took no time."""
 
     def render(self, task: Task) -> Text:
         fresh = task.fields.get("fresh", 0)
@@ -46,8 +46,8 @@ class Meter:
         self._label, self._done, self._stored = "", 0, 0
 
     def __call__(self, label: str, done: int, total: int) -> None:
-        """So many of all repetitions are done, and what comes next is called `label`."""
-        if label != self._label:  # the first word about a piece tells what was there already
+        """`done` of `total` repetitions are done; the next piece is called `label`."""
+        if label != self._label:  # the first call for a piece counts what was stored
             if self._label and not console.is_terminal:
                 console.print(f"{self._done}/{total} done, up to {self._label}", highlight=False)
             self._label, self._stored = label, self._stored + done - self._done
@@ -57,7 +57,7 @@ class Meter:
 
 @contextlib.contextmanager
 def metered(out: Path) -> Iterator[Meter]:
-    """A meter; Ctrl-C says how to go on."""
+    """A meter; after Ctrl-C, say how to resume."""
     label = TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"))
     columns = (label, BarColumn(12), MofNCompleteColumn(), TimeElapsedColumn(), TimeLeft())
     with Progress(*columns, console=console, expand=True) as bar:
@@ -65,14 +65,14 @@ def metered(out: Path) -> Iterator[Meter]:
             yield Meter(bar)
         except KeyboardInterrupt:
             bar.stop()
-            console.print(f"Stopped. The same command goes on from what is in {out}.", highlight=False)
+            console.print(f"Stopped. Run the same command again to resume from {out}.", highlight=False)
             raise typer.Exit(130) from None
 
 
 def measured(
     measure: Callable[..., Any], cells: Sequence[Any], labels: Sequence[str], runs: int, out: Path, workers: Workers
 ) -> list[Any]:
-    """Measure all cells with a bar."""
+    """Measure all cells with a progress bar."""
     with metered(out) as meter:
         return measure_all(measure, cells, labels, runs, folder=out, workers=workers, progress=meter)
 
@@ -81,5 +81,5 @@ def expand(given: Sequence[str], known: tuple[str, ...]) -> list[str]:
     """The names given, or all of them for "all"."""
     for name in given:
         if name not in (*known, "all"):
-            raise typer.BadParameter(f"{name!r} is none of {', '.join(known)}, all")
+            raise typer.BadParameter(f"{name!r} is not one of {', '.join(known)}, all")
     return list(known) if "all" in given else list(given)

@@ -1,4 +1,4 @@
-"""Feature maps φ: what turns an action, and a context, into the vector in which expected rewards are linear."""
+"""Feature maps φ: they turn an action, and a context, into the vector in which expected rewards are linear."""
 
 from mixbandit.features.base import FeatureMap, FromCallable, Identity, as_feature_map
 from mixbandit.features.context import Disjoint, Interaction, WithConstant, features_from_state_dict

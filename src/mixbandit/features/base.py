@@ -1,8 +1,8 @@
 """Feature maps φ: rows of actions (n, dim_in) to rows of features (n, dim), with gradients.
 
-A map gives `__call__` and `vjp(actions, v)`, the product J_φ(a)ᵀv in every row; that is all the
-confidence sequences and the search over actions need of it. A map that also bounds how far it strays from its
-tangent (`remainder`), or from its value (`lipschitz`), lets an optimum over a box be proven.
+A map has `__call__` and `vjp(actions, v)`, the product J_φ(a)ᵀv in every row; confidence sequences and the
+search over actions need nothing else. If it also bounds how far it strays from its tangent (`remainder`), or
+from its value (`lipschitz`), an optimum over a box can be proven.
 
 | symbol | meaning | shape |
 |---|---|---|
@@ -30,7 +30,7 @@ class FeatureMap(abc.ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        # What maps implemented in version 0.1.0.
+        # The method names of version 0.1.0.
         for old, new in (("_evaluate", "evaluate"), ("_vjp", "pullback")):
             if old in cls.__dict__ and new not in cls.__dict__:
                 setattr(cls, new, cls.__dict__[old])
@@ -38,7 +38,7 @@ class FeatureMap(abc.ABC):
     dim_in: int
     dim: int
     lipschitz: float | None = None
-    """‖φ(a) − φ(a')‖ ≤ lipschitz·‖a − a'‖ for all actions; None where no such constant is known."""
+    """‖φ(a) − φ(a')‖ ≤ lipschitz·‖a − a'‖ for all actions; None if no such constant is known."""
 
     def __call__(self, actions: ArrayLike) -> Array:
         """Features (n, dim) of actions (n, dim_in)."""
@@ -59,7 +59,7 @@ class FeatureMap(abc.ABC):
     def remainder(self, centres: Array, half_widths: Array) -> Array | None:
         """Bounds on |φ_j(a) − φ_j(c) − ∇φ_j(c)ᵀ(a − c)| for all |a − c| ≤ half_widths, both (n, dim_in) → (n, dim).
 
-        None where the map knows no such bounds.
+        None if no such bounds are known.
         """
         return None
 
@@ -72,7 +72,7 @@ class FeatureMap(abc.ABC):
         """J_φ(a)ᵀv (n, dim_in) at rows that have been checked, for a covector per row."""
 
     def linearised(self, actions: Array) -> tuple[Array, Callable[[Array], Array]]:
-        """Features, and the product v ↦ J_φᵀv with a covector per row: both for less than one after the other."""
+        """Features, and the product v ↦ J_φᵀv with a covector per row: cheaper together than one after the other."""
         return self.evaluate(actions), lambda v: self.pullback(actions, v)
 
     def _jacobian(self, actions: Array) -> Array:
@@ -84,11 +84,11 @@ class FeatureMap(abc.ABC):
         return {"type": type(self).__name__, **self._parameters()}
 
     def _parameters(self) -> dict[str, Any]:
-        """What `from_parameters` needs; the defaults make a map that must be given again, as a function is."""
+        """What `from_parameters` needs; by default the map counts as code and must be passed again."""
         return {"dim_in": self.dim_in, "dim": self.dim, "probe": self.evaluate(self.probes())}
 
     def probes(self) -> Array:
-        """Fixed actions at which a map is recognised when it is given again."""
+        """Fixed actions at which a map is verified when it is passed again."""
         return np.random.default_rng(0).uniform(size=(3, self.dim_in))
 
     @classmethod
@@ -98,7 +98,7 @@ class FeatureMap(abc.ABC):
 
 
 class Identity(FeatureMap):
-    """φ(a) = a: vectors taken as they are."""
+    """φ(a) = a: vectors as they are."""
 
     lipschitz = 1.0
 
@@ -125,9 +125,9 @@ class Identity(FeatureMap):
 class FromCallable(FeatureMap):
     """Features from a user's function (n, dim_in) → (n, dim).
 
-    `vjp(actions, v)` may be given; otherwise gradients are central differences, 2·dim_in extra
-    evaluations of `function`. What the function returns is checked on every call. `lipschitz` states that
-    ‖function(a) − function(a')‖ ≤ lipschitz·‖a − a'‖, which certificates over a box rest on where it is given.
+    `vjp(actions, v)` is optional; without it gradients are central differences, 2·dim_in extra evaluations of
+    `function`. The output of the function is checked on every call. `lipschitz` states that
+    ‖function(a) − function(a')‖ ≤ lipschitz·‖a − a'‖; if given, certificates over a box rely on it.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class FromCallable(FeatureMap):
         self.lipschitz = None if lipschitz is None else positive(lipschitz, "lipschitz")
 
     def evaluate(self, actions: Array) -> Array:
-        # A copy: the function may change what it is given.
+        # A copy: the function may modify its argument.
         return _checked_output(self.function(actions.copy()), (len(actions), self.dim), "the feature function")
 
     def pullback(self, actions: Array, v: Array) -> Array:
@@ -162,7 +162,7 @@ class FromCallable(FeatureMap):
             ahead[:, i] += steps[:, i]
             behind[:, i] -= steps[:, i]
             high, low = self._unchecked(ahead), self._unchecked(behind)
-            # Where the function ends, as a root does at 0, the difference is taken on one side.
+            # At the edge of the function's domain, such as 0 for a root, the difference is one-sided.
             for side, moved in ((high, ahead), (low, behind)):
                 missing = ~np.isfinite(side).all(axis=1)
                 if missing.any():
@@ -170,12 +170,12 @@ class FromCallable(FeatureMap):
                     side[missing] = self.evaluate(actions[missing])
             step = ahead[:, i] - behind[:, i]
             if not step.all():
-                raise InvalidInput(f"the feature function has no finite values beside {actions[step == 0.0][0]}")
+                raise InvalidInput(f"the feature function has no finite values next to {actions[step == 0.0][0]}")
             gradient[:, i] = np.einsum("nd,nd->n", high - low, v) / step
         return gradient
 
     def _unchecked(self, actions: Array) -> Array:
-        """Values that may be NaN or infinite, for actions that nobody asked about."""
+        """Values that may be NaN or infinite, for actions the caller did not ask about."""
         with np.errstate(all="ignore"):
             output = as_float_array(self.function(actions.copy()), "the output of the feature function")
         if output.shape != (len(actions), self.dim):
@@ -186,14 +186,12 @@ class FromCallable(FeatureMap):
         name = getattr(self.function, "__qualname__", repr(self.function))
         try:
             return {"name": name, **super()._parameters()}
-        except Exception as error:  # whatever a user's function raises away from the actions it was made for
-            raise NotStorable(
-                f"{name} has no values at the actions by which it would be recognised: {error}"
-            ) from error
+        except Exception as error:  # a user's function may raise anything at actions it was not made for
+            raise NotStorable(f"{name} has no values at the actions used to verify it: {error}") from error
 
 
 def as_feature_map(features: FeatureMap | int | Any) -> FeatureMap:
-    """A feature map from a map or from an int d (vectors of length d taken as they are)."""
+    """A feature map from a map or from an int d (vectors of length d as they are)."""
     if isinstance(features, FeatureMap):
         return features
     if isinstance(features, int | np.integer) and not isinstance(features, bool):

@@ -17,7 +17,7 @@ from mixbandit.features.random import RandomFourier, RandomLayer
 class Interaction(FeatureMap):
     """φ(x, a) = φ_c(x) ⊗ φ_a(a): every feature of the context times every feature of the action.
 
-    Rows are (context, action). An integer d stands for vectors of length d as they are.
+    Rows are (context, action). An integer d means vectors of length d as they are.
     """
 
     def __init__(self, context: FeatureMap | int, action: FeatureMap | int) -> None:
@@ -43,7 +43,7 @@ class Interaction(FeatureMap):
             beyond = features.remainder(c, e)
             if beyond is None:
                 return None
-            # How much a feature changes at all: along its tangent, and beyond it.
+            # The total change of a feature: along its tangent, and beyond it.
             change = np.einsum("ndi,ni->nd", np.abs(features.jacobian(c)), e) + beyond
             parts.append((np.abs(features.evaluate(c)), beyond, change))
         (x, beyond_x, change_x), (a, beyond_a, change_a) = parts
@@ -67,7 +67,7 @@ def _products(left: Array, right: Array) -> Array:
 
 
 class WithConstant(FeatureMap):
-    """(value, φ(a)): an intercept beside other features, so that a norm bound need not pay for it in all of them."""
+    """(value, φ(a)): an intercept next to other features, which then need not spend the norm bound on it."""
 
     def __init__(self, features: FeatureMap | int, value: float = 1.0) -> None:
         self.features, self.value = as_feature_map(features), positive(value, "value")
@@ -93,7 +93,7 @@ class WithConstant(FeatureMap):
         return np.concatenate((np.zeros((len(inner), 1, self.dim_in)), inner), axis=1)
 
     def _with(self, phi: Array) -> Array:
-        rows = np.empty((len(phi), self.dim))  # np.hstack takes longer than all the rest for a few rows
+        rows = np.empty((len(phi), self.dim))  # for a few rows np.hstack takes longer than everything else
         rows[:, 0], rows[:, 1:] = self.value, phi
         return rows
 
@@ -102,7 +102,7 @@ class WithConstant(FeatureMap):
 
     def _parameters(self) -> dict[str, Any]:
         inner = self.features.state_dict()
-        # A map that is code must be given again, and so must one that contains it.
+        # A map that is code must be passed again, and so must one that contains it.
         probes = super()._parameters() if "probe" in inner else {}
         return {**probes, "features": inner, "value": self.value}
 
@@ -112,7 +112,7 @@ class WithConstant(FeatureMap):
 
 
 class Disjoint(FeatureMap):
-    """φ(x, k) = e_k ⊗ φ_c(x): a parameter vector of its own for each of `arms` arms.
+    """φ(x, k) = e_k ⊗ φ_c(x): a separate parameter vector for each of `arms` arms.
 
     Rows are (context, k) with k = 0, …, arms − 1; the actions are then `Arms(range(arms))`. The dimension is
     arms·φ_c.dim, and updates cost its square: meant for tens of arms, not thousands.
@@ -130,7 +130,7 @@ class Disjoint(FeatureMap):
 
     def pullback(self, actions: Array, v: Array) -> Array:
         own = v.reshape(len(actions), self.arms, self.context.dim)[np.arange(len(actions)), self._arm(actions)]
-        # An arm's number has no neighbours: nothing changes with it continuously.
+        # Arm numbers are discrete: there is no derivative with respect to them.
         return np.hstack((self.context.pullback(actions[:, :-1], own), np.zeros((len(actions), 1))))
 
     def _arm(self, actions: Array) -> NDArray[np.int64]:
@@ -138,7 +138,7 @@ class Disjoint(FeatureMap):
         valid = (number == np.floor(number)) & (number >= 0) & (number < self.arms)
         if not valid.all():
             raise InvalidInput(
-                f"Disjoint takes numbers of arms, 0 … {self.arms - 1}, as actions, got {number[~valid][0]:g}; "
+                f"the actions of Disjoint are arm numbers, 0 … {self.arms - 1}, got {number[~valid][0]:g}; "
                 f"use Arms(range({self.arms}), labels=[…])"
             )
         return number.astype(np.int64)
@@ -157,7 +157,7 @@ class Disjoint(FeatureMap):
 
 
 def features_from_state_dict(state: Mapping[str, Any], given: FeatureMap | int | None = None) -> FeatureMap:
-    """The feature map that `state_dict` described; if it is code, `given` again, and verified."""
+    """The feature map of a `state_dict`; if it is code, `given` after it is verified."""
     known: dict[str, type[FeatureMap]] = {
         cls.__name__: cls for cls in (Identity, RandomFourier, RandomLayer, WithConstant, Interaction, Disjoint)
     }
@@ -166,7 +166,7 @@ def features_from_state_dict(state: Mapping[str, Any], given: FeatureMap | int |
     if given is None:
         return stored.from_parameters(state)
     features = as_feature_map(given)
-    if "probe" in state:  # the map is code, or contains some
+    if "probe" in state:  # the map is code, or contains code
         dims, expected = (state["dim_in"], state["dim"]), np.asarray(state["probe"], dtype=np.float64)
     else:
         original = stored.from_parameters(state)
@@ -177,5 +177,5 @@ def features_from_state_dict(state: Mapping[str, Any], given: FeatureMap | int |
             f"the given ones from {features.dim_in} to {features.dim}"
         )
     if not np.allclose(features.evaluate(features.probes()), expected, rtol=1e-9, atol=1e-12):
-        raise InvalidInput(f"the given features have other values than the stored {kind} at the probe actions")
+        raise InvalidInput(f"the given features differ from the stored {kind} at the probe actions")
     return features

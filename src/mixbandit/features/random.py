@@ -1,4 +1,4 @@
-"""Random features: one layer of random weights with a fixed scalar function behind it."""
+"""Random features: one layer of random weights followed by a fixed scalar function."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Activation:
 
     function: Callable[[Array], Array]
     derivative: Callable[[Array], Array]
-    curvature: Callable[[Array], Array] | None  # g''; None where g is straight but for a kink at 0
+    curvature: Callable[[Array], Array] | None  # g''; None if g is piecewise linear with a kink at 0
     steepest: float  # sup |g'|
     most_curved: float  # sup |g''|
     jerk: float  # sup of the third derivative
@@ -52,8 +52,8 @@ class _RandomAffine(FeatureMap):
     def _preactivation(self, actions: Array) -> Array: ...
 
     def remainder(self, centres: Array, half_widths: Array) -> Array:
-        # The most that each pre-activation can change; then Taylor's remainder, with the curvature that g can have
-        # that near the centre. A kink, which is at 0, matters only if it is within reach.
+        # The most that each pre-activation can change; then Taylor's remainder, with the largest curvature of g that
+        # close to the centre. The kink at 0 matters only if it is within reach.
         change = self._stretch * (half_widths @ np.abs(self.weights).T)
         g = self._g
         at = self._preactivation(centres)
@@ -91,7 +91,7 @@ class _RandomAffine(FeatureMap):
     def _load(self, parameters: Mapping[str, Any]) -> None:
         weights, offset = (np.array(parameters[name], dtype=np.float64) for name in ("weights", "offset"))
         if weights.ndim != 2 or offset.shape != (len(weights),):
-            raise DamagedState(f"weights of shape {weights.shape} came with an offset of shape {offset.shape}")
+            raise DamagedState(f"weights of shape {weights.shape} do not match an offset of shape {offset.shape}")
         if not (np.isfinite(weights).all() and np.isfinite(offset).all()):
             raise DamagedState("the weights of the feature map contain NaN or infinity")
         _RandomAffine.__init__(self, weights, offset)

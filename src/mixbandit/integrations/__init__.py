@@ -1,1 +1,1 @@
-"""mixbandit inside the tuners that people use already."""
+"""mixbandit inside other tuners."""

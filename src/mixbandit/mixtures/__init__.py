@@ -34,7 +34,7 @@ __all__ = [
 
 
 def mixture_from_state_dict(state: Mapping[str, Any]) -> Mixture:
-    """The mixture that `state_dict` described."""
+    """The mixture of a `state_dict`."""
     kind = state.get("type")
     try:
         match kind:

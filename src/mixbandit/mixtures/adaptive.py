@@ -10,7 +10,7 @@ a Gaussian process after t rewards, at noise variance β (the paper: 4σ²). For
 | q = Pφ_j | so that the new column of T is Φq | (d,) |
 | W, ζ | Φᵀ(I+T)⁻¹Φ and Φᵀ(I+T)⁻¹(μ − r) | (d, d), (d,) |
 
-and a reward costs O(d²). Rounding can make it a slightly different forecaster, never an invalid one.
+and a reward costs O(d²). Rounding may make it a slightly different forecaster, but never an invalid one.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from mixbandit.kernels import Kernel
 from mixbandit.mixtures.base import Cost, Mixture, RunningCost, not_storable, stored_array
 from mixbandit.mixtures.gaussian import Chain, GrowingCholesky, KernelFunction, checked_kernel
 
-# P is updated by rank-one steps, and computed afresh once every so often.
+# P is updated by rank-one steps, and recomputed every this many rewards.
 _REFRESH_EVERY = 256
 
 
 class Adaptive(Mixture):
-    """Forecasts that learn: the posterior of a Gaussian process under noise variance `beta` (4σ² unless given).
+    """Forecasts that learn: the posterior of a Gaussian process under noise variance `beta` (default 4σ²).
 
     Without `kernel` the process is the linear one, θ ~ N(0, I), at O(d²) a reward; with a kernel, O(t²).
     """
@@ -73,7 +73,7 @@ class _AdaptiveLinearCost(RunningCost):
         spread = max(1.0 + float(q @ phi) - float(q @ self._W @ q), 1.0)
         y, row = error / math.sqrt(spread), (phi - self._W @ q) / math.sqrt(spread)
         self._add(y**2, spread)
-        # New arrays, not new values in the old ones, which the cost before this reward still holds.
+        # New arrays, because the cost before this reward still uses the old ones.
         self._W = self._W + np.outer(row, row)
         self._zeta = self._zeta + row * y
         self._gram = self._gram + np.outer(phi, phi)
@@ -97,7 +97,7 @@ class _AdaptiveLinearCost(RunningCost):
 
 
 class _AdaptiveKernelCost(Chain):
-    """As above for any kernel: a second Cholesky factor, of K + βI, gives the posterior."""
+    """The same for any kernel: a second Cholesky factor, of K + βI, gives the posterior."""
 
     def __init__(self, beta: float, kernel: KernelFunction, dim_in: int, sigma: float) -> None:
         super().__init__(kernel, dim_in, sigma)

@@ -3,15 +3,15 @@
 | symbol | meaning |
 |---|---|
 | m_j, s_j² | forecast of reward j, made before it is seen: mean, and variance of the expected reward |
-| e_j = r_j − m_j, v_j = 1 + s_j²/σ² | its error, and the spread that was expected of it |
+| e_j = r_j − m_j, v_j = 1 + s_j²/σ² | its error, and the expected spread of that error |
 | cost | Σ_j (e_j²/v_j + σ² ln v_j) |
 
 R² = cost + 2σ² ln(1/δ) is the squared radius of the paper's confidence set (label eq:confidence-set). Any
 predictable forecaster gives a valid set, because `predict` comes before `update`; a better one gives a
 smaller set.
 
-What a `Cost` hands out is the cost minus the least-squares residual of the data: the excess G of
-`sets.dual` up to its δ term. Fixed linear mixtures form it without subtracting anything.
+A `Cost` returns the cost minus the least-squares residual of the data: the excess G of `sets.dual` up to its
+δ term. Fixed linear mixtures compute it without any subtraction.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class Forecaster(Protocol):
         ...
 
     def update(self, x: Array, r: float) -> None:
-        """Learn that action x brought reward r."""
+        """Learn that action x had reward r."""
         ...
 
 
 class Cost(abc.ABC):
-    """The running cost of a mixture on the rewards that a sequence sees, at noise level `sigma`: a value.
+    """The running cost of a mixture on the rewards of a sequence, at noise level `sigma`: immutable.
 
-    Learning makes a new cost; the old one stays as it is.
+    Learning returns a new cost; the old one does not change.
     """
 
     def __init__(self, sigma: float) -> None:
@@ -53,7 +53,7 @@ class Cost(abc.ABC):
 
     @property
     def stepwise(self) -> bool:
-        """Whether rewards must be seen in their order; False if the factor of the data holds everything."""
+        """Whether the order of rewards matters; False if the factor of the data contains everything."""
         return True
 
     @property
@@ -62,7 +62,7 @@ class Cost(abc.ABC):
         return None
 
     def learn(self, actions: Array, phi: Array, rewards: Array, weights: Array | None) -> Cost:
-        """Having seen action rows, their features and rewards; weights σ/σ_k state noise levels of their own."""
+        """The cost after action rows, their features and rewards; weights σ/σ_k state individual noise levels."""
         return self
 
     @abc.abstractmethod
@@ -74,7 +74,7 @@ class Cost(abc.ABC):
         return self.sigma**2
 
     def at_sigma(self, sigma: float) -> Cost | None:
-        """The same cost had the noise level been stated otherwise; None where that cannot be told."""
+        """The cost if another noise level had been stated; None if that cannot be computed."""
         return None
 
     def state_dict(self) -> dict[str, Any]:
@@ -82,12 +82,12 @@ class Cost(abc.ABC):
         return {}
 
     def recall(self, state: Mapping[str, Any]) -> Cost:
-        """A cost like this one, before it has seen anything, that goes on from what `state_dict` gave."""
+        """The same cost, still without data, continued from a `state_dict`."""
         return self
 
 
 class RunningCost(Cost):
-    """A cost that is summed up reward by reward."""
+    """A cost that is summed reward by reward."""
 
     def __init__(self, sigma: float) -> None:
         super().__init__(sigma)
@@ -100,20 +100,20 @@ class RunningCost(Cost):
         return new
 
     def _fork(self) -> Self:
-        """A cost in the same state; what `_see` does to it must not be seen by the original."""
+        """A cost in the same state; `_see` on it must not change the original."""
         new = object.__new__(type(self))
         new.__dict__.update(self.__dict__)
         return new
 
     @abc.abstractmethod
     def _see(self, action: Array, phi: Array, reward: float, weight: float) -> None:
-        """Take one reward into account, in a cost that nobody else holds yet."""
+        """Add one reward to a cost that has no other owner yet."""
 
     def excess(self, data: Data, reach: float) -> float:
         return self._cost - data.spectrum.residual(reach)
 
     def _add(self, scaled_error2: float, spread: float) -> None:
-        """Add e²/v, given in units of σ², and ln v."""
+        """Add e²/v, in units of σ², and ln v."""
         self._cost += self.sigma**2 * (scaled_error2 + math.log(spread))
 
     def state_dict(self) -> dict[str, Any]:
@@ -142,7 +142,7 @@ class Mixture(abc.ABC):
 
 
 def stored_array(state: Mapping[str, Any], name: str, shape: tuple[int, ...]) -> Array:
-    """A copy of an array of a state, which must be finite and have this shape."""
+    """A copy of a stored array, which must be finite and have this shape."""
     array = np.array(state[name], dtype=np.float64)
     if array.size == 0 == math.prod(shape):
         array = array.reshape(shape)

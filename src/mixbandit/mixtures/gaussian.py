@@ -29,7 +29,7 @@ MeanFunction = Callable[[Array], ArrayLike]
 
 
 class _Storage:
-    """Room for rows of a factor, shared by the values that appended them one after the other."""
+    """Storage for the rows of a factor, shared by the factors that appended them one after the other."""
 
     def __init__(self, capacity: int) -> None:
         self.rows: Array = np.zeros((capacity, capacity))
@@ -37,7 +37,7 @@ class _Storage:
 
 
 class GrowingCholesky:
-    """The lower-triangular factor of a matrix that gains a row and a column at a time: a value."""
+    """The lower-triangular factor of a matrix that grows by one row and column at a time: immutable."""
 
     def __init__(self, size: int = 0, storage: _Storage | None = None) -> None:
         self.size = size
@@ -56,9 +56,9 @@ class GrowingCholesky:
         return np.asarray(solve_triangular(self.factor, b, lower=True, trans=int(transposed), check_finite=False))
 
     def appended(self, row: Array, diagonal: float) -> GrowingCholesky:
-        """With one more row, given what `solve` made of the new column, and its diagonal entry."""
+        """The factor with one more row, from `solve` applied to the new column, and its diagonal entry."""
         storage, size = self._storage, self.size
-        if storage.used != size or size == len(storage.rows):  # somebody went on from here, or it is full
+        if storage.used != size or size == len(storage.rows):  # another factor was appended here, or it is full
             storage = _Storage(max(16, 2 * size))
             storage.rows[:size, :size] = self.factor
         storage.rows[size, :size] = row
@@ -77,7 +77,7 @@ class GrowingCholesky:
 
 
 class Chain(RunningCost):
-    """The cost of N(μ, T), given the columns of T one after the other; also what is shared by its kin."""
+    """The cost of N(μ, T), given the columns of T one after the other; also the base of similar costs."""
 
     def __init__(self, kernel: KernelFunction, dim_in: int, sigma: float) -> None:
         super().__init__(sigma)
@@ -100,7 +100,7 @@ class Chain(RunningCost):
     def _extend(self, action: Array, weight: float, column: Array, diagonal: float, error: float) -> None:
         """Add the action, with its column of T/σ² and the error (μ_j − r_j)/σ of its forecast."""
         row = self._factor.solve(column)
-        # T is positive semi-definite, so that this is at least 1 but for rounding.
+        # T is positive semi-definite, so this is at least 1 up to rounding.
         spread = max(1.0 + diagonal - float(row @ row), 1.0)
         y = (error - float(row @ self._y)) / math.sqrt(spread)
         self._factor = self._factor.appended(row, math.sqrt(spread))
@@ -140,7 +140,7 @@ class _GaussianCost(Chain):
 
 
 class Gaussian(Mixture):
-    """A Gaussian process as mixture: mean function m(a) and kernel k(a, a').
+    """A Gaussian process as a mixture: mean function m(a) and kernel k(a, a').
 
     `mean` is a number or a function of rows (n, dim_in); `kernel` a function of two such arrays that returns
     the matrix of its values, as `mixbandit.RBF` and `mixbandit.Matern` do. Memory and time grow with t.

@@ -27,8 +27,8 @@ from mixbandit.mixtures.prequential import Prequential
 class Grid(Mixture):
     """A finite mixture over scales c (N(0, cΦΦᵀ) each), or over any mixtures and forecasters.
 
-    `weights` are positive and are normalised; equal ones unless given. A grid over c ∈ {10⁻³, …, 10³} spares one
-    the choice of c for a few per cent of width.
+    `weights` are positive and are normalised; equal by default. A grid over c ∈ {10⁻³, …, 10³} avoids the choice of c
+    at the cost of a few per cent of width.
     """
 
     def __init__(self, members: Sequence[float | Mixture | Forecaster], weights: ArrayLike | None = None) -> None:
@@ -82,7 +82,7 @@ class GridCost(Cost):
         return float(-2.0 * self.sigma**2 * (top + np.log(np.sum(np.exp(exponents - top)))))
 
     def alpha0(self, data: Data) -> float:
-        """That of the member with most weight, given the data so far."""
+        """That of the member with the largest weight given the data so far."""
         heaviest = int(np.argmax(self._exponents(data, 0.0)))
         return self._members[heaviest].alpha0(data)
 
@@ -110,7 +110,7 @@ def as_cost(mixture: Mixture | Forecaster, features: FeatureMap, sigma: float) -
     if isinstance(mixture, Mixture):
         return mixture.cost(features, sigma)
     if not isinstance(mixture, type) and isinstance(mixture, Forecaster):
-        # A copy of its own: told of a reward by another sequence, it would know what it has yet to predict.
+        # A private copy: if another sequence told it a reward, it would know what it is about to predict.
         return Prequential(copy.deepcopy(mixture), sigma)
     raise InvalidInput(
         f"mixture must be one of mixbandit's mixtures or an object with predict(x) and update(x, r), got {mixture!r}"

@@ -23,7 +23,7 @@ from mixbandit.mixtures.base import Cost, Mixture
 
 
 class LinearMixture(Mixture):
-    """N(Φθ₀, ΦΣ₀Φᵀ), fixed in advance: what a linear reward function with θ ~ N(θ₀, Σ₀) would give."""
+    """N(Φθ₀, ΦΣ₀Φᵀ), fixed in advance: the distribution of Φθ for θ ~ N(θ₀, Σ₀)."""
 
     @abc.abstractmethod
     def alpha0(self, dim: int, sigma: float) -> float:
@@ -90,9 +90,9 @@ class Linear(LinearMixture):
             worst = np.abs(covariance - covariance.T).max()
             raise InvalidInput(f"Sigma0 must be symmetric, got entries that differ by {worst:g}")
         eigenvalues = np.linalg.eigvalsh(covariance)
-        # Less than this much of the largest eigenvalue is rounding: a singular matrix in disguise.
+        # Anything below this share of the largest eigenvalue is rounding: the matrix is really singular.
         if eigenvalues[0] <= len(mean) * np.finfo(np.float64).eps * eigenvalues[-1]:
-            raise InvalidInput(f"Sigma0 must be positive definite, got a least eigenvalue of {eigenvalues[0]:g}")
+            raise InvalidInput(f"Sigma0 must be positive definite, got a smallest eigenvalue of {eigenvalues[0]:g}")
         self._root: Array = np.linalg.cholesky(covariance).astype(np.float64, copy=False)
         self.theta0, self.Sigma0 = mean.copy(), covariance.copy()
 
@@ -112,7 +112,7 @@ class Linear(LinearMixture):
 
 
 class LinearCost(Cost):
-    """The cost of N(Φθ₀, ΦΣ₀Φᵀ), in closed form; it remembers nothing of its own."""
+    """The cost of N(Φθ₀, ΦΣ₀Φᵀ), in closed form; it stores nothing beyond the data."""
 
     def __init__(self, shift: Array | None, root: Array | float, unit_alpha0: float, sigma: float) -> None:
         super().__init__(sigma)
@@ -134,7 +134,7 @@ class LinearCost(Cost):
         spectrum, sigma = data.spectrum, self.sigma
         white, factor = (spectrum, self._root) if self._is_scaled else (self.whitened(data), 1.0)
         cost = _shrunk(white.z, factor * white.singular, sigma) + sigma**2 * log_det(factor * white.singular, sigma)
-        # Both leave the same outside; what they lost to rounding they may have lost differently.
+        # Both have the same residual outside the span, but may have lost different parts to rounding.
         lost = spectrum.residual(reach) - spectrum.outside
         return cost + _shrunk(white.lost_z, factor * white.lost_singular, sigma) - lost
 
@@ -161,7 +161,7 @@ def _shrunk(z: Array, singular: Array, sigma: float) -> float:
 
 
 def log_det(singular: Array, sigma: float) -> float:
-    """Log-determinant of I + diag(singular²)/σ², right also where it is tiny or a square overflows."""
+    """Log-determinant of I + diag(singular²)/σ², accurate also if it is tiny or a square overflows."""
     ratio = singular / sigma
     small = ratio < 1.0
     large = 2.0 * np.add.reduce(np.log(np.hypot(ratio[~small], 1.0)))

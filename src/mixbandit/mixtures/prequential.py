@@ -1,4 +1,4 @@
-"""Forecasters of the user's own, by the sum of their one-step costs."""
+"""User-defined forecasters: the cost is the sum of their one-step costs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Prequential(RunningCost):
         self.forecaster = forecaster
 
     def _fork(self) -> Self:
-        # Once per batch: the user's object learns in place, and the state before must be there to go back to.
+        # Once per batch: the user's object learns in place, and the previous state must survive.
         new = super()._fork()
         new.forecaster = copy.deepcopy(self.forecaster)
         return new
@@ -33,7 +33,7 @@ class Prequential(RunningCost):
         mean, variance = self._checked_prediction(action)
         spread = 1.0 + variance * (weight / self.sigma) ** 2
         error = weight * (reward - mean) / self.sigma
-        # The forecaster may refuse the reward; nothing of ours has changed then.
+        # The forecaster may reject the reward: update it before anything of ours changes.
         self.forecaster.update(action, reward)
         self._add(error**2 / spread, spread)
 
@@ -62,7 +62,7 @@ class Regressor(Protocol):
 class FromRegressor:
     """A forecaster from any regressor with `fit(X, y)` and `predict(X)`, as scikit-learn's are.
 
-    It is fitted again after every `refit_every` rewards. Its variance is what its own past errors show beyond
+    It is refitted after every `refit_every` rewards. Its variance is the part of its past errors that exceeds
     the noise `sigma`: the mean of the last `window` squared errors minus σ², at least 0. Until the first fit
     it predicts `mean` and `variance`.
     """
@@ -106,7 +106,7 @@ class FromRegressor:
             self._fitted = True
 
     def __deepcopy__(self, memo: dict[int, Any]) -> FromRegressor:
-        # A sequence copies its forecaster before it risks an update; past rows do not change and are shared.
+        # A sequence copies its forecaster before each update; past rows do not change and are shared.
         new = copy.copy(self)
         new.regressor = copy.deepcopy(self.regressor, memo)
         new._actions, new._rewards = list(self._actions), list(self._rewards)

@@ -1,7 +1,7 @@
 """Does a sequence hold at all times at once? Simulate it and count the runs in which it ever missed θ*.
 
 A run draws θ*, plays T rounds and notes the first time at which the set does not contain θ*. Every design
-chooses among a fresh pool of actions each round, the adaptive ones by looking at the bounds:
+chooses from a fresh pool of actions each round, the adaptive ones by looking at the bounds:
 
 - "iid": the first of the pool;
 - "optimistic": the largest upper bound, as a UCB algorithm does;
@@ -39,7 +39,7 @@ DESIGNS = ("iid", "optimistic", "chasing")
 POOL = 20
 
 Factory = Callable[[Array, float, float], ConfidenceSequence]
-"""Make a sequence from (θ*, σ, δ). Only deliberately right or wrong priors look at more than θ*'s size."""
+"""Make a sequence from (θ*, σ, δ). Only deliberately right or wrong priors use more than θ*'s norm."""
 
 
 class _Assumptions(TypedDict):
@@ -54,7 +54,7 @@ def _assumptions(theta: Array, sigma: float, delta: float) -> _Assumptions:
 
 
 def _wrong_prior(theta: Array) -> Linear:
-    """The paper's misspecified prior (Fig. 4): centred at −θ*, and sure of it."""
+    """The paper's misspecified prior (Fig. 4): centred at −θ*, and confident."""
     return Linear(-theta, 0.1 * np.eye(len(theta)))
 
 
@@ -91,8 +91,8 @@ class CoverageSettings:
             object.__setattr__(self, name, positive_int(getattr(self, name), name))
         object.__setattr__(self, "delta", probability(self.delta, "delta"))
         object.__setattr__(self, "sigma", positive(self.sigma, "sigma"))
-        object.__setattr__(self, "seed", positive_int(self.seed + 1, "seed + 1") - 1)  # 0 is a seed, too
-        noisy(0.5, self.noise, self.sigma, np.random.default_rng(0))  # refuses what cannot be simulated
+        object.__setattr__(self, "seed", positive_int(self.seed + 1, "seed + 1") - 1)  # 0 is a valid seed
+        noisy(0.5, self.noise, self.sigma, np.random.default_rng(0))  # rejects what cannot be simulated
 
     @property
     def label(self) -> str:
@@ -101,11 +101,11 @@ class CoverageSettings:
 
 @dataclass(frozen=True)
 class Coverage:
-    """What was seen, and what it says."""
+    """The counts, and what they show."""
 
     settings: CoverageSettings
     guarantee: str
-    first_misses: tuple[int, ...]  # per run, 0 where there was none
+    first_misses: tuple[int, ...]  # per run, 0 for none
 
     @property
     def runs(self) -> int:
@@ -117,7 +117,7 @@ class Coverage:
 
     @property
     def pvalue(self) -> float:
-        """The chance of so many misses, or more, at a true miss rate of δ."""
+        """The probability of at least this many misses at a true miss rate of δ."""
         return binomial_pvalue(self.misses, self.runs, self.settings.delta)
 
     @property
@@ -187,15 +187,15 @@ def measure(
     workers: Workers = ALONE,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Coverage:
-    """Simulate `runs` runs, going on from what `folder` holds of them already.
+    """Simulate `runs` runs, resuming from those in `folder`.
 
-    `factory` measures a sequence of your own; it must be picklable for more than one job. An interruption
-    keeps the finished runs in `folder` and is passed on.
+    `factory` makes your own sequence; it must be picklable for more than one job. An interruption keeps the
+    finished runs in `folder` and is re-raised.
     """
     if factory is None:
         one_of(settings.sequence, tuple(SEQUENCES), "sequence")
     elif settings.sequence in SEQUENCES:
-        raise InvalidInput(f"a factory of your own needs a name of its own in the settings, not {settings.sequence!r}")
+        raise InvalidInput(f"your own factory needs a new name in the settings, not {settings.sequence!r}")
     make = SEQUENCES[settings.sequence] if factory is None else factory
     positive_int(runs, "runs")
     store = None if folder is None else ResultStore(folder, "coverage", settings, ("first_miss",))
@@ -206,7 +206,7 @@ def measure(
 
 
 def _simulate_named(settings: CoverageSettings, factory: Factory | None, run: int) -> tuple[int]:
-    # Built-in factories are looked up here, in the worker: a lambda does not travel between processes.
+    # Built-in factories are looked up here, in the worker: a lambda cannot be sent between processes.
     return (simulate(settings, run, SEQUENCES[settings.sequence] if factory is None else factory),)
 
 

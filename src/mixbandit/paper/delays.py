@@ -1,15 +1,15 @@
 """When do bounds hold if rewards come late, or never? Simulate it and count the runs in which they ever failed.
 
-AMM-UCB plays on arms that change every round. A reward arrives after a delay, and what decides the delay is the point:
+AMM-UCB plays on arms that change every round. A reward arrives after a delay, and what decides the delay matters:
 
 - "at once";
 - "independent": after a random number of rounds that has nothing to do with the reward;
 - "by value": good news at once, bad news (noise below 0) late;
-- "lost independently", "lost by value": the same for rewards that never come, and whose choices are cancelled.
+- "lost independently", "lost by value": the same for rewards that never arrive; their choices are cancelled.
 
-Rewards count in order of arrival, or, with `strict`, in order of play. The first is valid where the noise is
-independent given the actions and arrival does not depend on values; the second whatever decides when a reward
-arrives, though not whether it does.
+Rewards count in order of arrival, or, with `strict`, in order of play. The first is valid if the noise is
+independent given the actions and arrival does not depend on values. The second is valid whatever decides when a
+reward arrives, but not whatever decides whether it does.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LOST = 0.5
 
 @dataclass(frozen=True)
 class DelaySettings:
-    """One way in which rewards come."""
+    """One way in which rewards arrive."""
 
     feedback: str = "at once"
     strict: bool = False
@@ -80,7 +80,7 @@ def simulate(settings: DelaySettings, repetition: int) -> tuple[int]:
     late: list[tuple[int, Choice, float]] = []
     for t in range(settings.rounds):
         if policy.sequence.is_empty:
-            return (t,)  # an empty set holds nothing
+            return (t,)  # an empty set misses θ*
         choice = policy.ask(environment.offer(t).arms)
         reward = environment.reward(t, choice)
         wait = _wait(settings.feedback, reward - environment.expected(t, choice), rng)
@@ -98,7 +98,7 @@ def simulate(settings: DelaySettings, repetition: int) -> tuple[int]:
 
 
 def _wait(feedback: str, noise: float, rng: np.random.Generator) -> int | None:
-    """How many rounds a reward with this noise waits; None if it never comes."""
+    """How many rounds a reward with this noise waits; None if it never arrives."""
     unlucky = noise < 0.0 if feedback.endswith("by value") else bool(rng.uniform() < _LOST)
     if feedback == "at once" or not unlucky:
         return 0
@@ -107,10 +107,10 @@ def _wait(feedback: str, noise: float, rng: np.random.Generator) -> int | None:
 
 @dataclass(frozen=True)
 class Delays:
-    """What was seen."""
+    """The counts."""
 
     settings: DelaySettings
-    first_misses: tuple[int, ...]  # per run, 0 where there was none
+    first_misses: tuple[int, ...]  # per run, 0 for none
 
     @property
     def misses(self) -> int:
@@ -130,7 +130,7 @@ def measure(
     workers: Workers = ALONE,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Delays:
-    """Simulate `runs` runs, going on from what `folder` holds of them already."""
+    """Simulate `runs` runs, resuming from those in `folder`."""
     columns = ("first_miss",)
     rows = gather("delays", simulate, settings, columns, runs, folder=folder, workers=workers, progress=progress)
     return Delays(settings, tuple(int(row["first_miss"]) for row in rows))

@@ -1,7 +1,7 @@
-"""Where Table 1 here differs from the paper's, and what happens when something that the paper leaves open is changed.
+"""Where our Table 1 differs from the paper's, and what happens when a setting that the paper leaves open is changed.
 
-1. IDS came out above OFUL, in the paper below. IDS minimises a ratio that is harder to search than an upper bound. Here
-   it chooses among a few random points each round instead of searching the whole box.
+1. IDS came out above OFUL; in the paper it is below. IDS minimises a ratio that is harder to search than an upper
+   bound. Here it chooses among a few random points each round instead of searching the whole box.
 2. Freq-TS came out lower on Banknotes. Would few random points explain that as well?
 3. The maximum accuracy on Maternal came out lower for all algorithms. Of its 1,014 rows 562 repeat others, so that more
    training rows mean more test rows that were seen in training. Here 60 % of the rows train.
@@ -23,7 +23,7 @@ TRAINING = 0.6
 
 
 def cells(rounds: int, seed: int) -> list[SvmSettings]:
-    """What to run; what Table 1 has already is taken from there."""
+    """What to run; results that Table 1 already has are reused."""
     kinds: list[tuple[str, dict[str, Any]]] = [("OFUL", {}), ("IDS", {}), ("Freq-TS", {})]
     kinds += [("IDS", {"candidates": n}) for n in CANDIDATES]
     kinds += [("Freq-TS", {"candidates": FEW})]

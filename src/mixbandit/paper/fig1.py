@@ -1,7 +1,7 @@
 """Figure 1 of the paper: bounds of CMM-UCB, AMM-UCB and OFUL for a function of random Fourier features.
 
 The paper gives d = 20, one input, σ = 0.1, B = 10, δ = 0.01, θ* ~ N(0, I) scaled down to norm 10 if needed.
-It leaves open how many points there are, where, and the length-scale; those are settings here.
+It does not state the number of points, their places, or the length-scale; those are settings here.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def draw(result: Fig1) -> Figure:
         ax.set(title=f"{method}: mean width {result.mean_widths[method]:.2f}", xlabel="x", xlim=(0.0, 1.0))
         ax.legend(loc="lower left", fontsize="small", ncols=3)
     axes[0].set_ylabel("f(x)")
-    # OFUL's bounds leave the picture between data; the paper's panels are cut in the same way.
+    # OFUL's bounds leave the picture between data points; the paper's panels are cut in the same way.
     low, high = result.truth.min(), result.truth.max()
     axes[0].set_ylim(low - 1.2 * (high - low), high + 1.2 * (high - low))
     return fig

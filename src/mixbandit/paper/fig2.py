@@ -94,7 +94,7 @@ def measure(
     workers: Workers = ALONE,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Fig2:
-    """All pairs, `repetitions` times, going on from what `folder` holds already."""
+    """All pairs, `repetitions` times, resuming from those in `folder`."""
     how: dict[str, Any] = {"folder": folder, "workers": workers, "progress": progress}
     rows = gather("fig2", simulate, settings, COLUMNS, repetitions, **how)
     shape = (repetitions, len(settings.sizes), len(settings.dims), len(METHODS))
@@ -152,7 +152,7 @@ def draw(result: Fig2) -> Figure:
 
 
 def _grid(ax: Axes, ratios: Array, sizes: Sequence[int], dims: Sequence[int]) -> None:
-    """Ratios as numbers on a map; what is below 1 would be red."""
+    """Ratios as numbers on a map; below 1 they would be red."""
     darkest = max(2.0, float(ratios.max()))
     ax.imshow(ratios.T, cmap="Blues", origin="lower", aspect="auto", vmin=1.0, vmax=darkest)
     for i in range(len(sizes)):

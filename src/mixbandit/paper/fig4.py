@@ -1,9 +1,9 @@
 """Figure 4 of the paper: bounds of CMM-UCB and Bayesian intervals under three priors, one of them wrong.
 
 Functions are drawn as in Figure 1. A prior N(θ₀, Σ₀) of the Bayesian interval is the mixture N(Φθ₀, ΦΣ₀Φᵀ) of CMM-UCB:
-uninformative N(0, I), informative N(θ*, 0.1 I), misspecified N(−θ*, 0.1 I). The paper shows one function; here it is
-also counted over many how often an interval misses the function anywhere on a grid. A prior matters where data are few,
-and the paper does not say how many there are, nor the length-scale: several are tried.
+uninformative N(0, I), informative N(θ*, 0.1 I), misspecified N(−θ*, 0.1 I). The paper shows one function; here we
+also count, over many, how often an interval misses the function anywhere on a grid. A prior matters if data are few,
+and the paper states neither their number nor the length-scale: several are tried.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _GRID = 201
 
 @dataclass(frozen=True)
 class Fig4Settings(FunctionSettings):
-    """What the figure depends on; as they are, they are drawn."""
+    """What the figure depends on; the defaults are drawn."""
 
     points: int = 10
     lengthscale: float = 0.05
@@ -97,7 +97,7 @@ def measure(
     workers: Workers = ALONE,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Fig4:
-    """So many functions, going on from what `folder` holds already."""
+    """Repeat for many functions, resuming from those in `folder`."""
     how: dict[str, Any] = {"folder": folder, "workers": workers, "progress": progress}
     rows = gather("fig4", simulate, settings, COLUMNS, repetitions, **how)
     shape = (repetitions, len(PRIORS), len(METHODS))
@@ -109,7 +109,7 @@ def _shown(results: Sequence[Fig4]) -> Fig4:
 
 
 def claims(results: Sequence[Fig4]) -> list[Claim]:
-    """What the paper sees in one function, counted over many; what is drawn decides, the other settings are named."""
+    """What the paper sees in one function, counted over many; the drawn setting decides, the others are mentioned."""
     result = _shown(results)
     n = len(result.missed)
     found = []

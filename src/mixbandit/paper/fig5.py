@@ -1,6 +1,6 @@
 """Figure 5 of the paper: bounds of CMM-UCB with the standard and with the adaptive mixture.
 
-The paper shows one function for which the adaptive mixture is tighter. Here it is counted over many, with θ* of the
+The paper shows one function for which the adaptive mixture is tighter. Here we count over many, with θ* of the
 size that the standard mixture expects and of others. Theory says what to expect: among all mixtures, on average over
 θ* ~ N(0, I), N(0, ΦΦᵀ) has the largest likelihood and so the smallest radius. Only another θ* can favour another one.
 """
@@ -87,14 +87,14 @@ def measure(
     workers: Workers = ALONE,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Fig5:
-    """So many functions, going on from what `folder` holds already."""
+    """Repeat for many functions, resuming from those in `folder`."""
     how: dict[str, Any] = {"folder": folder, "workers": workers, "progress": progress}
     rows = gather("fig5", simulate, settings, COLUMNS, repetitions, **how)
     return Fig5(settings, *(numbers(rows, name) for name in COLUMNS))
 
 
 def claims(results: Sequence[Fig5]) -> list[Claim]:
-    """The paper's, which is about one function."""
+    """The paper's claim, which is about one function."""
     shown = next(r for r in results if r.settings == Fig5Settings(seed=r.settings.seed))
     n = len(shown.ratio)
     return [
@@ -125,7 +125,7 @@ def table(results: Sequence[Fig5]) -> tuple[tuple[str, ...], list[tuple[Any, ...
 
 
 def draw(results: Sequence[Fig5]) -> Figure:
-    """The paper's panel, for the first function; and beside it all of them."""
+    """The paper's panel, for the first function; next to it all of them."""
     shown = next(r for r in results if r.settings == Fig5Settings(seed=r.settings.seed))
     function = shown.settings.function(0)
     x = np.linspace(0.0, 1.0, 301)[:, None]

@@ -42,7 +42,7 @@ class Known(TypedDict):
 
 @dataclass(frozen=True)
 class FunctionSettings:
-    """Functions of one input, as Figures 1, 4 and 5 have them."""
+    """Functions of one input, as in Figures 1, 4 and 5."""
 
     dim: int = 20
     points: int = 30
@@ -58,7 +58,7 @@ class FunctionSettings:
         return {"sigma": self.sigma, "norm_bound": self.norm_bound, "delta": self.delta}
 
     def function(self, repetition: int | None = None) -> NoisyFunction:
-        """The function of the seed, or one of a series of them."""
+        """The function of the seed, or one of a series."""
         key = () if repetition is None else (repetition,)
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
         kind = {"dim_in": 1, "dim": self.dim, "lengthscale": self.lengthscale, "size": self.size}

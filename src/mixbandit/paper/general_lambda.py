@@ -3,7 +3,7 @@
 | symbol | meaning |
 |---|---|
 | Λ = diag(λ_k), M = diag(σ_k²λ_k²), D = Λ − M | weights; λ_k is fixed before reward k is seen |
-| K = ΦᵀΛΦ, b = ΦᵀΛr, A = ΦᵀMΦ, E = ΦᵀDΦ | what is remembered, all d×d |
+| K = ΦᵀΛΦ, b = ΦᵀΛr, A = ΦᵀMΦ, E = ΦᵀDΦ | the stored statistics, d×d, and b of length d |
 | S = Σ₀⁻¹ = (LLᵀ)⁻¹, V = A + S | |
 
 The integral over θ' is Gaussian, and the set is the quadratic constraint θᵀPθ − 2qᵀθ + s ≤ 0 with
@@ -37,7 +37,7 @@ from mixbandit.sequences.response import Response
 from mixbandit.sequences.rules import BallRule
 from mixbandit.sets import ResidualBall
 
-# What the rows are multiplied by: the roots of M, 2Λ − M, and of the positive and the negative part of Λ − M.
+# The weights of the rows: the roots of M, 2Λ − M, and of the positive and the negative part of Λ − M.
 _WEIGHTS = ("squared", "convex", "surplus", "deficit")
 _ROUNDING = 1e-14
 
@@ -79,7 +79,7 @@ class GeneralLambdaRule(BallRule):
             given = self.lam(data.count + i, action) if callable(self.lam) else self.lam
             lambdas[i] = 1.0 / level**2 if given is None else checked_lambda(given, float(level))
         zeros, share = np.zeros(len(phi)), levels**2 * lambdas
-        # At λ = 1/σ² the difference Λ − M is 0, and its rounding is nothing to learn from.
+        # At λ = 1/σ² the difference Λ − M is 0, and must not be learnt as rounding errors.
         difference = np.where(np.abs(1.0 - share) < _ROUNDING, 0.0, lambdas * (1.0 - share))
         squares = {
             "squared": lambdas * share,
@@ -111,7 +111,7 @@ class GeneralLambdaRule(BallRule):
         return ResidualBall(spectrum, excess, norm_bound, start=self.alpha0(data), margin=margin)
 
     def residual_spread(self, data: Data) -> None:
-        """Residuals weighted by λ are not in units of σ; nor is there a test of the noise, for that reason."""
+        """Residuals weighted by λ are not in units of σ; for that reason there is no test of the noise either."""
 
     def log_evalue(self, data: Data, theta: Array) -> float:
         ball = self.ball(data)
@@ -123,7 +123,7 @@ class GeneralLambdaRule(BallRule):
         eta = np.asarray(posterior.basis @ (posterior.singular * posterior.z / (posterior.singular**2 + 1.0)))
         squared, convex, surplus, deficit = (data.memory[name].factor[:, :-1] for name in _WEIGHTS)
         # With M^½ΦL = A diag(x) Bᵀ, V⁻¹ = LB diag(1/(1+x²)) BᵀLᵀ; its half times E is a factor of EV⁻¹E. E is the
-        # difference of two Gram matrices, each multiplied out from the left: what has not been measured stays so.
+        # difference of two Gram matrices, each multiplied out from the left: unmeasured directions stay unmeasured.
         _, x, right = np.linalg.svd(squared @ self._root, full_matrices=False)
         half_inverse = (right @ self._root.T) / np.hypot(x, 1.0)[:, None]
         half = (half_inverse @ surplus.T) @ surplus - (half_inverse @ deficit.T) @ deficit
@@ -142,7 +142,7 @@ class GeneralLambdaRule(BallRule):
         expected = state["statistics"]["dim"], state["statistics"]["count"]
         for name, part in found.items():
             if (part.dim, part.count) != expected:
-                raise DamagedState(f"the {name} statistics do not belong to the others")
+                raise DamagedState(f"the {name} statistics do not match the others")
         return found
 
     def stated(self) -> str:
@@ -153,7 +153,7 @@ class GeneralLambda(ResidualBallSequence):
     """The confidence sequence for predictable weights λ_t, by default 1/σ_t², where it is `MartingaleMixture`.
 
     `lam` is a number, or a function of the number of rewards seen so far and the action row that returns λ for
-    its reward, before that is known. The set is convex for 0 ≤ λ < 2/σ_t² only; other values are refused. Its
+    its reward, before that is known. The set is convex only for 0 ≤ λ < 2/σ_t²; other values are refused. Its
     ellipsoid is not a ball of residuals, so that it has no `radius`. Whether rewards are noisier than stated is not
     tested here.
     """

@@ -2,8 +2,8 @@
 
     python -m mixbandit.paper.grid_scale
 
-Twenty problems with ‖θ*‖ from 0.1 to 10: i.i.d. Gaussian features, T rewards, widths at fresh actions. Nobody
-knows the best c beforehand; the question is what the Grid pays for not knowing it, and what Standard does.
+Twenty problems with ‖θ*‖ from 0.1 to 10: i.i.d. Gaussian features, T rewards, widths at fresh actions. The
+best c is not known beforehand; the question is what not knowing it costs the Grid, and what it costs Standard.
 """
 
 from __future__ import annotations

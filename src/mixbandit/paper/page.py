@@ -1,4 +1,4 @@
-"""Keep the tables of a page equal to the results that it speaks of.
+"""Keep the tables of a page in step with its results.
 
     python -m mixbandit.paper.page docs/paper.md docs/results/paper
 
@@ -20,7 +20,7 @@ _MARKED = re.compile(r"(<!-- table (?P<name>[\w-]+)(?: \| (?P<columns>[^>]*))? -
 
 
 def filled(page: str, folder: Path) -> str:
-    """The page with its tables made anew."""
+    """The page with its tables regenerated."""
 
     def table(found: re.Match[str]) -> str:
         columns = found["columns"].split(", ") if found["columns"] else None
@@ -28,7 +28,7 @@ def filled(page: str, folder: Path) -> str:
 
     new = _MARKED.sub(table, page)
     if len(_MARKED.findall(page)) != page.count("<!-- table"):
-        raise InvalidInput("the page has a mark <!-- table … --> that cannot be read, or without <!-- end -->")
+        raise InvalidInput("the page has a <!-- table … --> mark that cannot be parsed, or has no <!-- end -->")
     return new
 
 

@@ -26,9 +26,9 @@ Results = Generator[tuple[int, tuple[Any, ...]], None, None]
 
 @dataclass(frozen=True)
 class Workers:
-    """Who does the work: so many processes of this machine ("loky"), or of a Ray or Dask cluster.
+    """Where the work is done: in processes of this machine ("loky"), or of a Ray or Dask cluster.
 
-    The cluster is the one that RAY_ADDRESS or DASK_SCHEDULER_ADDRESS names, or else a local one until work is done.
+    The cluster is the one that RAY_ADDRESS or DASK_SCHEDULER_ADDRESS names, or else a local one until the work is done.
     """
 
     jobs: int = 1
@@ -50,11 +50,11 @@ def repeat(
     workers: Workers = ALONE,
     progress: Callable[[int], None] = lambda done: None,
 ) -> dict[int, tuple[str, ...]]:
-    """The results of `function` for 0, 1, …, as text, going on from what `store` holds of them already.
+    """The results of `function` for 0, 1, …, as text, resuming from those in `store`.
 
-    `function` must be picklable. It runs with one thread for linear algebra, so that results do not depend on who
-    works. Every result is in the store as soon as it is here, so that whatever happens costs at most the repetitions
-    under way.
+    `function` must be picklable. It runs with one thread for linear algebra, so that results do not depend on the
+    number of workers. Every result is stored as soon as it arrives, so that an interruption costs at most the
+    repetitions in progress.
     """
     seen = {} if store is None else {i: row for i, row in store.rows.items() if i < repetitions}
     progress(len(seen))
@@ -83,7 +83,7 @@ def gather(
 ) -> list[dict[str, str]]:
     """`simulate(settings, i)` for i = 0, 1, …: a row of text per repetition, by column.
 
-    `folder` keeps them in a file that `name` and the settings name; work goes on from what is there already.
+    They are kept in `folder`, in a file named after `name` and the settings; work resumes from it.
     """
     store = None if folder is None else ResultStore(folder, name, settings, columns)
     seen = repeat(functools.partial(simulate, settings), repetitions, store, workers=workers, progress=progress)
@@ -100,7 +100,7 @@ def measure_all(
     workers: Workers,
     progress: Callable[[str, int, int], None],
 ) -> list[Any]:
-    """`measure(cell, repetitions, …)` for every cell; `progress` gets the label, and what is done of everything."""
+    """`measure(cell, repetitions, …)` for every cell; `progress` gets the label, the work done and the total."""
     results: list[Any] = []
     for cell, label in zip(cells, labels, strict=True):
 
@@ -126,26 +126,26 @@ def _results(function: Repetition, missing: list[int], workers: Workers) -> Resu
     joblib = import_extra("joblib", extra="experiments")
     with cluster(workers):
         if workers.backend == "ray":
-            # Its backend returns nothing before everything is done: a repetition per process at a time.
+            # Its backend returns nothing until everything is done: one repetition per process at a time.
             for start in range(0, len(missing), workers.jobs):
                 wave = missing[start : start + workers.jobs]
                 yield from _pools[-1](joblib.delayed(_in_worker)(function, i) for i in wave)
             return
         calls = (joblib.delayed(_in_worker)(function, i) for i in missing)
         with joblib.parallel_config(backend=workers.backend, n_jobs=workers.jobs):
-            # One repetition at a time: a batch of them would be lost, and come, as a whole.
+            # One repetition at a time: a batch would arrive, or be lost, as a whole.
             pool = joblib.Parallel(batch_size=1, pre_dispatch="2*n_jobs", return_as="generator_unordered")
         with contextlib.closing(pool(calls)) as results:
             yield from results
 
 
-# Ray's processes take seconds to start: those that are open are used again.
+# Ray's processes take seconds to start: reuse open ones.
 _pools: list[Any] = []
 
 
 @contextlib.contextmanager
 def cluster(workers: Workers) -> Iterator[None]:
-    """The cluster that is there, or a local one until the block is left; whoever repeats inside works on it."""
+    """The existing cluster, or a local one for the duration of the block; `repeat` inside uses it."""
     if workers.backend == "loky":
         yield
         return
@@ -162,7 +162,7 @@ def _ray(workers: Workers) -> Iterator[None]:
     import_extra("ray.util.joblib", extra="ray").register_ray()
     ours = not ray.is_initialized()
     if ours:
-        # A cluster that is there has its own idea of its size.
+        # An existing cluster has its own size.
         local = {"num_cpus": workers.jobs, "include_dashboard": False}
         ray.init(log_to_driver=False, logging_level="error", **({} if os.environ.get("RAY_ADDRESS") else local))
     try:
@@ -190,7 +190,7 @@ def _dask(workers: Workers) -> Iterator[None]:
         yield
         return
     known = dask.config.get("scheduler-address", None)
-    # Stopping is our work: neither Ctrl-C in the workers nor their end is worth a message.
+    # We stop the workers ourselves: neither Ctrl-C in them nor their end is worth a message.
     local = {"n_workers": workers.jobs, "threads_per_worker": 1, "dashboard_address": None}
     with _interrupts_ignored():
         client = distributed.Client(**({} if known else {**local, "silence_logs": logging.CRITICAL}))
@@ -200,7 +200,7 @@ def _dask(workers: Workers) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _interrupts_ignored() -> Iterator[None]:
-    """Processes that are started meanwhile ignore Ctrl-C for ever; only the main thread can arrange that."""
+    """Processes started inside ignore Ctrl-C for good; only possible in the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

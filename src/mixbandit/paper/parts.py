@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 Table = tuple[Sequence[str], Sequence[Sequence[Any]]]
 
-# As often as in the paper where it repeats; Figures 2, 4 and 5 show one function each there, and are counted here.
+# As often as in the paper if it repeats; Figures 2, 4 and 5 show one function each there, and are counted here.
 REPETITIONS = {"fig1": 1, "fig2": 20, "table1": 100, "fig3": 100, "fig4": 50, "fig5": 100, "fig6": 10, "deviations": 10}
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How much to do, where, and by whom."""
+    """How much to do, where to keep it, and which workers to use."""
 
     folder: Path
     reps: int | None = None  # None for REPETITIONS
@@ -161,7 +161,7 @@ PARTS: dict[str, Callable[[Plan], Part]] = {
     "fig6": _fig6,
     "deviations": _deviations,
 }
-"""What can be asked for, in an order in which little comes first and nothing is done twice."""
+"""The parts, ordered so that short ones come first and nothing is done twice."""
 
 
 BANDITS = ("table1", "fig3", "fig6", "deviations")

@@ -1,4 +1,4 @@
-"""What the paper says: the numbers of its Table 1, and claims to be checked against what is seen here."""
+"""What the paper says: the numbers of its Table 1, and claims to check against our results."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TABLE1 = {
 
 @dataclass(frozen=True)
 class Claim:
-    """Something the paper says, and what was seen of it."""
+    """A statement of the paper, and what we found."""
 
     where: str  # "Table 1", "Figure 2"
     text: str

@@ -1,8 +1,8 @@
 """How much do the algorithms lose, and do their promises hold? Synthetic problems on a box.
 
 A repetition draws random Fourier features, θ* ~ N(0, I) scaled down to norm B if needed, as the paper's figures do, and
-plays T rounds on the unit box. All algorithms meet the same problems and, round by round, the same noise. Counted are
-the repetitions in which a statement was wrong: a regret bound below the regret, at any of the times looked at; a
+plays T rounds on the unit box. All algorithms get the same problems and, round by round, the same noise. We count
+the repetitions in which a statement was wrong: a regret bound below the regret, at any of the times checked; a
 certificate that promises more than its action is worth, or that puts the optimum too low.
 """
 
@@ -66,7 +66,7 @@ class RegretSettings:
 
     @property
     def looks(self) -> list[int]:
-        """Rounds after which to look: about evenly spaced, the last one included."""
+        """Rounds after which to check: about evenly spaced, the last one included."""
         return sorted({math.ceil(self.rounds * k / LOOKS) for k in range(1, LOOKS + 1)})
 
 
@@ -76,7 +76,7 @@ COLUMNS = ("widths", "hindsight", "gap", "proof", "regret_missed", "certificate_
 
 @dataclass(frozen=True)
 class Regret:
-    """What was seen of one algorithm, a row per repetition."""
+    """Results of one algorithm, a row per repetition."""
 
     settings: RegretSettings
     curves: Array  # (repetitions, looks) cumulative regret
@@ -94,7 +94,7 @@ class Regret:
         return self.curves[:, -1]
 
     def holds(self, misses: Array) -> bool:
-        """Whether so many misses are compatible with a rate of at most δ, by a binomial test."""
+        """Whether this many misses are compatible with a rate of at most δ, by a binomial test."""
         return binomial_pvalue(int(misses.sum()), len(misses), self.settings.delta) >= SIGNIFICANCE
 
     @property
@@ -166,7 +166,7 @@ def measure(
     workers: Workers = ALONE,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Regret:
-    """Play `repetitions` problems, going on from what `folder` holds of them already."""
+    """Play `repetitions` problems, resuming from those in `folder`."""
     how: dict[str, Any] = {"folder": folder, "workers": workers, "progress": progress}
     rows = gather("regret", simulate, settings, COLUMNS, repetitions, **how)
     scalars = (

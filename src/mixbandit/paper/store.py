@@ -1,4 +1,4 @@
-"""Results on disk, a row per repetition, so that interrupted work goes on where it stopped; and what counts say."""
+"""Results on disk, a row per repetition, so that interrupted work can resume; and a test of counts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def settings_key(settings: Any) -> str:
 
 
 def binomial_pvalue(misses: int, runs: int, rate: float) -> float:
-    """The chance of so many misses, or more, at a true miss rate of `rate`."""
+    """The probability of at least this many misses at a true miss rate of `rate`."""
     from scipy.special import bdtrc
 
     return 1.0 if misses == 0 else float(bdtrc(misses - 1, runs, rate))
@@ -64,7 +64,7 @@ class ResultStore:
         self.rows[repetition] = row
 
     def tidy(self) -> None:
-        """Bring the file into the order of repetitions, each once, whoever worked on it."""
+        """Sort the file by repetition, each once, however many processes wrote to it."""
         with locked(self.path.parent):
             if self.path.exists():
                 self.rows = self._read() | self.rows
@@ -76,7 +76,7 @@ class ResultStore:
     def _read(self) -> dict[int, tuple[str, ...]]:
         text = self.path.read_text()
         if not text.endswith("\n"):
-            # Whoever wrote the last line was killed; without it the file is as it was before.
+            # The process that wrote the last line was killed; without it the file is as it was before.
             text = text[: text.rfind("\n") + 1]
             write_atomically(self.path, text)
         comment, *lines = text.splitlines() or [""]
@@ -88,7 +88,7 @@ class ResultStore:
 
 
 def write_table(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]], **known: object) -> None:
-    """A CSV file for people, with a comment that says what made it: the version, and whatever else is known."""
+    """A CSV file for readers, with a comment that says what made it: the version, and other facts given."""
     made = "; ".join(f"{name}: {value}" for name, value in {**_made_by(), **known}.items())
     write_atomically(path, f"# {made}\n{_lines([tuple(columns), *map(tuple, rows)])}")
 

@@ -1,13 +1,13 @@
 """The paper's bandit problem: tune a support vector machine by its accuracy on a few validation points.
 
-The paper says what is tuned, and leaves the rest open; what it leaves open is decided here. A repetition splits a data
+The paper says what is tuned, and leaves the rest open; we decide it here. A repetition splits a data
 set at random into 50 % training, 25 % validation and 25 % test rows and scales columns to mean 0 and variance 1 on the
 training rows. An action a in the unit box sets C = 10^(−2 + 4a₀) and, for column i, the length-scale 10^(−2 + 3aᵢ) of a
 Gaussian kernel. The reward is the accuracy on 100 validation points drawn with replacement: its expectation is the
 validation accuracy, and by Hoeffding's lemma it is 0.05-sub-Gaussian. Tables and curves report the test accuracy.
 
-All algorithms meet the same split, the same features and, round by round, the same validation points. The function is
-not linear in 20 random features: bounds about it are not guaranteed here, and the experiment does not need them to be.
+All algorithms get the same split, the same features and, round by round, the same validation points. The function is
+not linear in 20 random features: bounds on it are not guaranteed here, and the experiment does not need them to be.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from mixbandit.paper.regret import ALGORITHMS
 PAPER_DATASETS = ("raisin", "maternal", "banknotes")
 PAPER_ALGORITHMS = ("CMM-UCB", "AMM-UCB", "OFUL", "IDS", "Freq-TS")
 MIXTURES = {"standard": Standard, "adaptive": Adaptive}
-# Rounds between two radii that are kept.
+# Rounds between two recorded radii.
 RADIUS_EVERY = 5
 # Below e^−700 kernel values are as good as 0, and further down arithmetic gets slow.
 _LEAST_EXPONENT = -700.0
@@ -58,7 +58,7 @@ class SvmSettings:
     delta: float = 0.01
     validation_draws: int = 100
     training: float = 0.5  # share of the rows; half of the rest validates, half tests
-    candidates: int = 0  # so many random points to choose from each round; 0 for a search of the whole box
+    candidates: int = 0  # the number of random points to choose from each round; 0 for the whole box
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -102,7 +102,7 @@ class SvmTask:
         from sklearn.svm import SVC
 
         kernel = self._kernel(10.0 ** (3.0 * action[1:] - 2.0))
-        # With the kernel computed here a fit takes less than half of the time that libsvm needs with its own.
+        # With our precomputed kernel a fit takes less than half the time that libsvm needs with its own.
         with config_context(assume_finite=True, skip_parameter_validation=True):
             machine = SVC(C=float(10.0 ** (4.0 * action[0] - 2.0)), kernel="precomputed", cache_size=_KERNEL_MEGABYTES)
             machine.fit(kernel[: self._train], self._y[: self._train])
@@ -110,7 +110,7 @@ class SvmTask:
         return right[: self._validation], right[self._validation :]
 
     def _kernel(self, lengthscales: Array) -> Array:
-        """exp(−½ ‖(x − x')/ℓ‖²) of all rows with the training rows, in memory that the next call uses again."""
+        """exp(−½ ‖(x − x')/ℓ‖²) of all rows with the training rows, in memory that the next call reuses."""
         X = self._X / lengthscales
         half_squares = 0.5 * np.einsum("ij,ij->i", X, X)[:, None]
         ones = np.ones_like(half_squares)
@@ -125,7 +125,7 @@ COLUMNS = ("mean", "maximum", "validation", "refuted", "choosing_ms", "fitting_m
 
 @dataclass(frozen=True)
 class SvmTuning:
-    """What was seen of one algorithm on one data set, a row per repetition."""
+    """Results of one algorithm on one data set, a row per repetition."""
 
     settings: SvmSettings
     accuracy: Array  # (repetitions, rounds), on the test rows
@@ -146,12 +146,12 @@ class SvmTuning:
 
 
 def radius_rounds(rounds: int) -> list[int]:
-    """The rounds after which the radius is kept: every so many, and the last one."""
+    """The rounds after which the radius is recorded: regularly, and after the last one."""
     return sorted({*range(RADIUS_EVERY, rounds + 1, RADIUS_EVERY), rounds})
 
 
 def player(settings: SvmSettings, features: RandomLayer, actions: Box | None, seed: np.random.SeedSequence) -> Policy:
-    """The algorithm with the paper's settings. It goes on when data refute the assumptions, as they do here."""
+    """The algorithm with the paper's settings. It continues when data refute the assumptions, as they do here."""
     mixture = {} if settings.mixture == "standard" else {"mixture": MIXTURES[settings.mixture]()}
     return ALGORITHMS[settings.algorithm](
         features,
@@ -206,7 +206,7 @@ def measure(
     workers: Workers = ALONE,
     progress: Callable[[int], None] = lambda done: None,
 ) -> SvmTuning:
-    """Play `repetitions` times, going on from what `folder` holds of them already."""
+    """Play `repetitions` times, resuming from those in `folder`."""
     how: dict[str, Any] = {"folder": folder, "workers": workers, "progress": progress}
     rows = gather("svm", simulate, settings, COLUMNS, repetitions, **how)
     radius = numbers(rows, "radius")

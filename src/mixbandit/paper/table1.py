@@ -13,7 +13,7 @@ from mixbandit.paper.published import TABLE1, Claim
 from mixbandit.paper.svm import SvmTuning
 
 MEASURES = ("mean", "maximum")
-# How near the published numbers must be.
+# How close to the published numbers ours must be.
 CLOSE = {"mean": 0.03, "maximum": 0.015}
 NEAR_THE_PAPER_IN_MEAN = ("CMM-UCB", "AMM-UCB", "OFUL")
 
@@ -68,7 +68,7 @@ def _rank(values: Mapping[str, float], name: str) -> int:
 
 
 def claims(results: Sequence[SvmTuning]) -> list[Claim]:
-    """The order of the algorithms, and how near the numbers are."""
+    """The order of the algorithms, and how close the numbers are."""
     table = cells(results)
     mean = {(c.dataset, c.algorithm): c for c in table if c.measure == "mean"}
     claimed = []

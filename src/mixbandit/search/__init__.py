@@ -1,7 +1,6 @@
 """Maximise a score over arms, exactly and lazily, or over a box, by gradients from many starts; prove a maximum.
 
-A score is a function of directions, so that those of arms are computed once and gradients in actions come from the
-model.
+A score is a function of directions: those of arms are computed once, and gradients in actions come from the model.
 """
 
 from mixbandit.search.arms import TIE_TOLERANCE, BestArm, best_arm

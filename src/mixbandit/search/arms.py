@@ -25,14 +25,14 @@ class BestArm(NamedTuple):
 
 
 def best_arm(score: Score, directions: Any, rng: Callable[[], np.random.Generator]) -> BestArm:
-    """An arm with the largest score, among ties one at random, by the generator that `rng` makes."""
+    """An arm with the largest score; ties are broken at random by the generator that `rng` returns."""
     n = len(directions)
     outer = score.ceiling() if n >= _LAZY_FROM else None
     if outer is None:
         return _pick(score.maximum(directions), np.arange(n), rng)
     ceilings = outer.maximum(directions)
     first = int(np.argmax(ceilings))
-    # The multipliers of one set are alike: the best arm's makes a tight ceiling for all others.
+    # Multipliers of one set are similar: the best arm's gives a tight ceiling for all others.
     tighter = score.ceiling(directions[first : first + 1])
     if tighter is not None:
         ceilings = np.minimum(ceilings, tighter.maximum(directions))

@@ -18,10 +18,10 @@ from mixbandit.search.scores import Score
 from mixbandit.sequences import Model
 
 _KEPT_OPTIMA = 5
-# Combinations of discrete values up to so many are all tried, with so many points each.
+# Up to this many combinations of discrete values are all tried, with this many points each.
 _MOST_COMBINATIONS, _PER_COMBINATION = 256, 2
 _LEAST_GAIN = 1e-9
-# Optima nearer than this, in units of the box, are one.
+# Optima closer than this, in units of the box, count as one.
 _SAME_OPTIMUM = 1e-4
 
 
@@ -29,17 +29,17 @@ _SAME_OPTIMUM = 1e-4
 class Effort:
     """How hard to search."""
 
-    # Points to look at, and starts to climb from: a fixed number, and so many per free coordinate.
+    # Points to screen, and starts to climb from: a fixed number, plus a number per free coordinate.
     screened: tuple[float, float] = (128, 32)
     starts: tuple[float, float] = (8, 6)
     steps: int = MOST_STEPS
     shrinks: int = MOST_SHRINKS
-    every_combination: bool = True  # whether each combination of discrete values has a start of its own
-    exchanged: int = _KEPT_OPTIMA  # of so many optima, single discrete values are exchanged
-    exchanges: int = 20  # at most so often
+    every_combination: bool = True  # whether each combination of discrete values gets its own start
+    exchanged: int = _KEPT_OPTIMA  # the number of optima in which single discrete values are exchanged
+    exchanges: int = 20  # the largest number of exchanges
 
     def times(self, factor: float) -> Effort:
-        """As many times the points and starts."""
+        """The same with `factor` times the points and starts."""
         screened, starts = ((factor * fixed, factor * each) for fixed, each in (self.screened, self.starts))
         return dataclasses.replace(self, screened=screened, starts=starts)
 
@@ -51,7 +51,7 @@ class Effort:
 
 
 THOROUGH = Effort()
-# For choosing under noise, where coming near an optimum is as good as being there.
+# For choosing under noise, where near an optimum is good enough.
 QUICK = Effort(screened=(96, 8), starts=(3, 0.5), steps=5, shrinks=2, every_combination=False, exchanged=2, exchanges=1)
 
 
@@ -83,13 +83,13 @@ def search_box(
         value = score.maximum(model.directions(box.low[None]))
         return BoxOptimum(box.low.copy(), float(value[0]), box.low[None].copy(), 1)
     points = rng.uniform(size=(effort.points(len(free)), box.dim))
-    points[:, box.width == 0.0] = 0.0  # what is fixed must not make one optimum look like two
+    points[:, box.width == 0.0] = 0.0  # fixed coordinates must not make one optimum look like two
     if warm is not None and len(warm):
         points = np.vstack((box.unit(warm), points))
     phi = model.directions(box.at(points))
     screened = (score.ceiling() or score).maximum(phi)
     chosen = np.argsort(-screened, kind="stable")[: effort.climbers(len(free))]
-    if warm is not None:  # the old optima climb whatever screening says
+    if warm is not None:  # the old optima climb in any case
         chosen = np.union1d(chosen, np.arange(len(warm)))
     climb = Climb(score, model, box, points[chosen], steps=effort.steps, shrinks=effort.shrinks)
     climb.run()
@@ -106,8 +106,8 @@ def search_box(
 def _search_mixed(
     score: Score, model: Model, box: MixedBox, rng: np.random.Generator, warm: Array | None, effort: Effort
 ) -> BoxOptimum:
-    """Every combination of few values gets its starts, many values are climbed as a continuum and rounded; then
-    single values are exchanged for as long as that helps.
+    """If there are few combinations, each gets its own starts. Coordinates with many values are climbed as continuous
+    and rounded. Then single values are exchanged for as long as that helps.
     """
     combinations = box.combinations(_MOST_COMBINATIONS)
     moving = box.width > 0.0
@@ -144,14 +144,14 @@ def _search_mixed(
 
 
 def _exchange(score: Score, model: Model, box: MixedBox, rows: Array, value: Array, effort: Effort) -> tuple[bool, int]:
-    """Change one discrete value of each row where that, and a climb after it, helps; whether it did, and its cost."""
+    """Change one discrete value per row, then climb, if that helps. Returns whether it did, and the evaluations."""
     around = [box.neighbours(row) for row in rows]
     owner = np.repeat(np.arange(len(rows)), [len(part) for part in around])
     if not len(owner):
         return False, 0
     candidates = np.vstack(around)
     screened = score.maximum(model.directions(candidates))
-    # Of every row the two most promising changes.
+    # The two most promising changes of each row.
     order = np.lexsort((-screened, owner))
     place = np.arange(len(order)) - np.searchsorted(owner[order], owner[order])
     chosen = order[place < 2]
@@ -179,7 +179,7 @@ def _climbed(
 
 
 class _Pinned:
-    """A model in which nothing changes with coordinates that do not matter."""
+    """A model that is constant in coordinates that do not matter."""
 
     def __init__(self, model: Model, box: MixedBox) -> None:
         self._model, self._box, self.dim_in = model, box, model.dim_in
@@ -200,7 +200,7 @@ def _enumerated(score: Score, model: Model, combinations: Array) -> BoxOptimum:
 
 
 def _with_warm(rows: Array, group: NDArray[np.int64], warm: Array | None) -> tuple[Array, NDArray[np.int64]]:
-    """Old optima in front, each in a group of its own, so that all of them climb."""
+    """Old optima in front, each in its own group, so that all of them climb."""
     if warm is None or not len(warm):
         return rows, group
     own = int(group.max(initial=0)) + 1 + np.arange(len(warm))

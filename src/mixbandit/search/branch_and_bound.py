@@ -1,14 +1,14 @@
 """A proven upper bound on a maximum over a box: branch and bound.
 
-What is maximised is φ(a)ᵀθ over a in the box and θ in a set with support function h. On a cell with centre c and
+The objective is φ(a)ᵀθ, over a in the box and θ in a set with support function h. On a cell with centre c and
 half-widths e
 
-    φ(a)ᵀθ ≤ max over corners δ ∈ {±e} of h(φ(c) + J_φ(c)δ) + (the most that θ makes of the remainder),
+    φ(a)ᵀθ ≤ max over corners δ ∈ {±e} of h(φ(c) + J_φ(c)δ) + (the largest contribution of the remainder),
 
 because h is convex, so that its maximum over the tangent's image of the cell is at a corner, and φ strays from its
-tangent by at most the remainder r_j in feature j, of which θ makes at most min(‖θ‖‖r‖, Σ_j |θ_j| r_j). The gap closes
-with the square of the cell's size. Where the features know only a Lipschitz constant L, h(φ(c)) + ‖θ‖·L·‖e‖ serves,
-which closes linearly.
+tangent by at most the remainder r_j in feature j, which contributes at most min(‖θ‖‖r‖, Σ_j |θ_j| r_j). The gap closes
+with the square of the cell's size. If only a Lipschitz constant L of the features is known, the bound is
+h(φ(c)) + ‖θ‖·L·‖e‖, whose gap closes linearly.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from mixbandit._checks import Array
 from mixbandit.actions import Box
 from mixbandit.sequences import FeatureModel
 
-# Cells that are split at once: larger batches use arrays better, smaller ones split fewer cells in vain. At least a
-# share of the open ones, because all of them are moved every time.
+# Cells split at once: larger batches vectorise better, smaller ones waste fewer splits. At least this share of the
+# open cells, because all of them are moved every time.
 _BATCH, _BATCH_SHARE = 128, 0.1
 # Above this many free coordinates a cell has too many corners.
 MOST_CORNERS = 6
-# Combinations of discrete values up to so many are bounded one by one.
+# Up to this many combinations of discrete values are bounded one by one.
 _MOST_CELLS = 256
-# Bounds are rounded up by this much of their size.
+# Bounds are rounded up by this share of their size.
 _ROUND_UP = 1e-9
 
 Convex = Callable[[Array], Array]
@@ -56,7 +56,7 @@ class Reach:
     entries: Array | None = None  # |θ_j|, (d,)
 
     def times(self, remainder: Array) -> Array:
-        """The most that θ makes of a vector whose entries are at most those of a row of (n, d)."""
+        """The largest product of θ with a vector bounded, entry by entry, by each row of (n, d)."""
         most = self.norm * np.linalg.norm(remainder, axis=1)
         return np.asarray(most if self.entries is None else np.minimum(most, remainder @ self.entries))
 
@@ -72,7 +72,7 @@ def _has_tangents(model: FeatureModel, box: Box) -> bool:
 
 
 def free_dimensions(box: Box) -> int:
-    """In how many coordinates cells have to be split."""
+    """The number of coordinates in which cells must be split."""
     return int(np.count_nonzero(_free(box)))
 
 
@@ -93,7 +93,7 @@ def bound_over_box(
 ) -> Bounded:
     """Split cells until the bound is within `tolerance` of a value attained, or evaluations run out.
 
-    The bound is proven in either case. `start`, an action (dim_in,), gives a first value to attain.
+    The bound is proven in either case. `start`, an action (dim_in,), gives the first attained value.
     """
     cells = _Cells(h, reach, model, box)
     parts = box.cells(_MOST_CELLS)
@@ -107,7 +107,7 @@ def bound_over_box(
         top = int(np.argmax(values)) if len(values) else 0
         if len(values) and values[top] > best_value:
             best_value, best_action = float(values[top]), centres[top].copy()
-        # Cells that cannot hold more than what is attained are done with.
+        # Drop cells that cannot exceed the attained value.
         open_ = upper > best_value
         centres, halves, upper = centres[open_], halves[open_], upper[open_]
         if not len(upper):
@@ -120,7 +120,7 @@ def bound_over_box(
         split, rest = order[:batch], order[batch:]
         new_centres, new_halves = _halve(centres[split], halves[split], scale)
         new_upper, new_values = cells.bound(new_centres, new_halves)
-        # A part is never worse than the whole.
+        # The bound of a part never exceeds that of the whole.
         new_upper = np.minimum(new_upper, np.tile(upper[split], 2))
         values = np.concatenate((new_values, np.full(len(rest), -math.inf)))
         centres = np.vstack((new_centres, centres[rest]))
@@ -129,7 +129,7 @@ def bound_over_box(
 
 
 class _Cells:
-    """Bounds on h(φ(a)) over cells, by the best means that the features offer."""
+    """Bounds on h(φ(a)) over cells, the tightest that the features allow."""
 
     def __init__(self, h: Convex, reach: Reach, model: FeatureModel, box: Box) -> None:
         self._h, self._reach, self._model = h, reach, model
@@ -160,7 +160,7 @@ class _Cells:
         return upper, values
 
     def sensitivity(self, centre: Array) -> Array:
-        """How much a coordinate matters, (dim_in,), to choose which one to halve."""
+        """How much each coordinate matters, (dim_in,), to choose the one to halve."""
         columns = np.linalg.norm(self._model.jacobian(centre)[0], axis=0)
         return np.asarray(np.maximum(columns, 1e-3 * max(float(columns.max()), 1e-300)))
 

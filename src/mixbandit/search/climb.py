@@ -21,9 +21,9 @@ _ARMIJO, _SHRINK = 1e-4, 0.25
 _FIRST_STEP = 0.1
 _DAMPED = 0.2
 _KEEP_INVERTIBLE = 1e-10
-# A start has arrived when a unit gradient step would move it by less than this part of the score's scale.
+# A start has converged when a unit gradient step would move it by less than this share of the score's scale.
 _ARRIVED = 1e-5
-# After so many steps a start that would not win by rising this many times what its next step promises is given up.
+# After this many steps, drop a start that could not win even if it rose by this multiple of its next step's gain.
 _PRUNE_AFTER, _HOPE = 3, 10.0
 
 
@@ -43,7 +43,7 @@ class Climb:
     ) -> None:
         self._steps, self._shrinks = steps, shrinks
         self._score, self._model, self._box = score, model, box
-        # Coordinates that do not move stay where a start has them.
+        # Fixed coordinates keep the value of their start.
         self._width = box.width if moving is None else np.where(moving, box.width, 0.0)
         self._is_unit = bool((box.low == 0.0).all() and (box.high == 1.0).all())
         self.y = y.copy()
@@ -92,7 +92,7 @@ class Climb:
             curved = np.flatnonzero(~plain)
             reduced = np.where(free[curved, :, None] & free[curved, None, :], self._B[rows[curved]], 0.0)
             diagonal = np.einsum("nii->ni", reduced)
-            # At a kink the estimate can lose rank: a little of its size keeps it invertible.
+            # At a kink the estimate can lose rank: a small multiple of its size keeps it invertible.
             diagonal += np.where(free[curved], _KEEP_INVERTIBLE * diagonal.max(axis=1, keepdims=True), 1.0)
             direction[curved] = np.linalg.solve(reduced, g[curved, :, None])[:, :, 0]
         if prune:
@@ -116,7 +116,7 @@ class Climb:
         moved = np.ones(len(rows), dtype=bool)
         moved[trying] = False
         self._learn_curvature(rows[moved], (new_y - y)[moved], (self._gradient[rows] - new_gradient)[moved])
-        # Where no step along a quasi-Newton direction helped, the gradient itself gets a try.
+        # If no step along a quasi-Newton direction helped, try the gradient itself.
         failed = rows[~moved]
         retry = failed[~plain[~moved]]
         self._fresh[retry] = True
@@ -124,7 +124,7 @@ class Climb:
         return np.concatenate((rows[moved], retry))
 
     def _learn_curvature(self, rows: NDArray[np.int64], s: Array, q: Array) -> None:
-        """BFGS: B ← B − Bssᵀ B/sᵀBs + qqᵀ/sᵀq, damped where the score is not concave (Powell 1978)."""
+        """BFGS: B ← B − Bssᵀ B/sᵀBs + qqᵀ/sᵀq, damped if the score is not concave (Powell 1978)."""
         sq = np.einsum("ni,ni->n", s, q)
         fresh = self._fresh[rows]
         if fresh.any():
@@ -144,7 +144,7 @@ class Climb:
             share = ((1.0 - _DAMPED) * sBs[damped] / (sBs[damped] - sq[damped]))[:, None]
             q[damped] = share * q[damped] + (1.0 - share) * Bs[damped]
             sq[damped] = _DAMPED * sBs[damped]
-        # Squares of steps or gradients may vanish or overflow in boxes that are extremely small or large.
+        # Squares of steps or gradients may underflow or overflow in extremely small or large boxes.
         usable = (sBs > 1e-290) & (sq > 1e-290) & np.isfinite(sBs) & np.isfinite(q).all(axis=1)
         if not usable.all():
             rows, B, q, Bs, sq, sBs = (part[usable] for part in (rows, B, q, Bs, sq, sBs))
@@ -154,5 +154,5 @@ class Climb:
 
 
 def _in_unit(y: Array) -> Array:
-    """np.clip, which takes longer than the rest of a step for arrays of this size."""
+    """Like np.clip, which for arrays of this size takes longer than the rest of a step."""
     return np.asarray(np.minimum(np.maximum(y, 0.0), 1.0))

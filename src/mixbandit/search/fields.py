@@ -1,4 +1,4 @@
-"""Where scores are maximised: arms or a box, with what it takes for one decision."""
+"""Where scores are maximised: arms or a box, with the data for one decision."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mixbandit.search.scores import Score
 from mixbandit.sequences import Model
 
 Entropy = int | Sequence[int] | np.random.Generator
-"""What a generator is made from, once one is needed."""
+"""The seed of a generator, which is made when needed."""
 
 
 class Found(NamedTuple):
@@ -31,7 +31,7 @@ class Found(NamedTuple):
 
 
 class Field(abc.ABC):
-    """A region with all that it takes to maximise scores over it, during one decision."""
+    """A region with everything needed to maximise scores over it, during one decision."""
 
     def __init__(self, entropy: Entropy) -> None:
         self._entropy = entropy
@@ -46,11 +46,11 @@ class Field(abc.ABC):
 
     @abc.abstractmethod
     def sample(self) -> Found:
-        """Anything, uniformly; its value is NaN."""
+        """A uniformly random action; its value is NaN."""
 
     @abc.abstractmethod
     def exclude(self, found: Found) -> None:
-        """Choose something else next time, as long as there is something else."""
+        """Choose something else next time, if possible."""
 
 
 class ArmsField(Field):
@@ -96,4 +96,4 @@ class BoxField(Field):
         return Found(self._box.sample(1, self.rng)[0], math.nan)
 
     def exclude(self, found: Found) -> None:
-        """A box always has something else near by."""
+        """Nothing to do: a box always has other actions nearby."""

@@ -1,7 +1,7 @@
-"""Scores: what is maximised over actions, as functions of directions, on one scale with the bounds they are made of.
+"""Scores: functions of directions that are maximised over actions, on the same scale as their bounds.
 
 A score is anything with the `maximum`, `support` and `ceiling` of a confidence set. The upper bound is the set itself;
-a closed form with scaled width is a smaller ellipsoid (`scaled`); here are the others. Known ranges do not cap scores:
+a closed form with scaled width is a smaller ellipsoid (`scaled`); the others are here. Known ranges do not cap scores:
 arms beyond the cap would tie, and a box would have no gradient there.
 """
 
@@ -26,7 +26,7 @@ class Score(Protocol):
 
 
 class Pessimism:
-    """The lower bound: what an action is worth at least."""
+    """The lower bound on the expected reward of an action."""
 
     def __init__(self, set_: ConfidenceSet) -> None:
         self._set = set_
@@ -43,7 +43,7 @@ class Pessimism:
 
 
 class Advantage:
-    """How much more than one direction, `own`, an action can be worth, for one parameter at a time."""
+    """How much more an action can be worth than the direction `own`, under one parameter at a time."""
 
     def __init__(self, set_: ConfidenceSet, own: Any) -> None:
         self._set, self._own = set_, own
@@ -61,7 +61,7 @@ class Advantage:
 class InformationPerRegret:
     """ln I − 2 ln Δ, which information-directed sampling maximises (Kirschner & Krause 2018), for an ellipsoid.
 
-    Δ = `optimum` − lower bound, I = ln(1 + w). Infinite where nothing is lost (Δ = 0), −infinite where nothing is
+    Δ = `optimum` − lower bound, I = ln(1 + w). Infinite if nothing is lost (Δ = 0), −infinite if nothing is
     learnt.
     """
 

@@ -52,16 +52,17 @@ class Support:
 
 
 class Home(Protocol):
-    """Where a sequence's moment is kept."""
+    """Where a sequence's moment is kept, and whether the data have been seen to refute the assumptions."""
 
     moment: Moment
+    refuted: bool
 
 
 class _OwnHome:
     """A sequence on its own."""
 
     def __init__(self, moment: Moment) -> None:
-        self.moment = moment
+        self.moment, self.refuted = moment, False
 
 
 def setting(path: str, doc: str) -> Any:
@@ -246,6 +247,7 @@ class ConfidenceSequence(abc.ABC):
 
     def refute(self, what: str) -> None:
         """Raise AssumptionsRefuted because `what` was found, or warn where the user wants to go on."""
+        self._home.refuted = True
         if self.silent:
             return
         moment = self.moment

@@ -134,7 +134,7 @@ class Audit:
                 f"(stated: {self.stated_norm_bound:.4g}); smaller ones are refuted {level}."
             )
         if self.reward_range is not None:
-            found.append(f"reward_range={self.reward_range} is tested where bounds are asked for, not here.")
+            found.append(f"reward_range={self.reward_range} is tested when bounds are computed, not here.")
         if self.refuted_sigma:
             found.append(
                 f"With norm_bound={self.stated_norm_bound:g} noise levels up to {self.refuted_sigma:.4g} are refuted "
@@ -166,7 +166,8 @@ class Audit:
                     f"sigma={sigma:.4g}. It may be too small, or the function not linear in the features."
                 )
         if self.unseen_directions:
-            hints.append(f"Nothing was measured in {self.unseen_directions} direction(s) of the features.")
+            plural = "" if self.unseen_directions == 1 else "s"
+            hints.append(f"Nothing was measured in {self.unseen_directions} direction{plural} of the features.")
         elif self.condition > _COLLINEAR:
             hints.append(
                 f"The features look collinear: one direction is measured {self.condition:.1g} times as "

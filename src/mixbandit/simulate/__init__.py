@@ -1,4 +1,4 @@
-"""Let policies meet environments, and keep records."""
+"""Run policies on environments, and keep records."""
 
 from mixbandit.simulate.environments import ChangingArms, Environment, FunctionEnvironment, LinearEnvironment, Offer
 from mixbandit.simulate.records import Record, Records

@@ -1,7 +1,7 @@
-"""What answers a policy: synthetic problems with a known optimum, arms that change, a function of the user's.
+"""Environments: synthetic problems with a known optimum, changing arms, a user's function.
 
-Round t of an environment depends on its seed and t only, not on what was chosen before. So every policy meets the
-same arms and, for the same action, the same noise, and a run that was interrupted goes on as if nothing had happened.
+Round t of an environment depends only on its seed and t, not on earlier choices. So every policy gets the same arms
+and, for the same action, the same noise, and an interrupted run continues as if nothing had happened.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ from mixbandit.sequences import FeatureModel
 from mixbandit.sets import Point
 
 NOISES = ("gaussian", "rademacher", "uniform", "bernoulli")
-# A coin is flipped 1/4σ² times for one reward.
+# One reward takes 1/4σ² coin flips.
 _LEAST_BERNOULLI_SIGMA = 1e-4
 _ROUNDING = 1e-9
-# The optimum over a box is looked for with this many times the usual effort, then proven to this share of its size.
+# The optimum over a box is searched with this many times the usual effort, then proven to this share of its size.
 _EFFORT, _PROVEN_TO = THOROUGH.times(8.0), 1e-6
 
 
 @dataclass(frozen=True)
 class Offer:
-    """What a round brings before anything is chosen; what is None is the policy's own, or not there."""
+    """What a round offers before the choice; None means that the policy has its own, or that there is none."""
 
     arms: Region | None = None
     context: Array | None = None
 
 
 class Environment(abc.ABC):
-    """Implement `reward`; the rest tells what is known about the problem."""
+    """Implement `reward`; the rest describes what is known about the problem."""
 
     actions: Region | None = None
 
     def offer(self, t: int) -> Offer:
-        """What round t = 0, 1, … brings."""
+        """The offer of round t = 0, 1, …"""
         return Offer()
 
     @abc.abstractmethod
@@ -63,7 +63,7 @@ class Environment(abc.ABC):
         return None
 
     def fingerprint(self) -> dict[str, Any]:
-        """What tells this environment from another, so that a run is not continued on the wrong one."""
+        """Identifies this environment, so that a run is not continued on the wrong one."""
         return {
             "type": type(self).__name__,
             "actions": None if self.actions is None else digest(self.actions.state_dict()),
@@ -77,7 +77,7 @@ class _LinearRewards(Environment):
         self.features = as_feature_map(features)
         self.theta = as_vector(theta, self.features.dim, "theta").copy()
         self.sigma, self.noise = positive(sigma, "sigma"), one_of(noise, NOISES, "noise")
-        self.seed = positive_int(seed + 1, "seed + 1") - 1  # 0 is a seed, too
+        self.seed = positive_int(seed + 1, "seed + 1") - 1  # 0 is a valid seed
 
     def reward(self, t: int, choice: Choice) -> float:
         return noisy(self.expected(t, choice), self.noise, self.sigma, self._stream(t, 0))
@@ -91,7 +91,7 @@ class _LinearRewards(Environment):
         return {**super().fingerprint(), **known, "features": digest(self.features.state_dict())}
 
     def _stream(self, t: int, kind: int) -> np.random.Generator:
-        """Random numbers of round t: for the noise (kind 0), and for what is offered (1)."""
+        """The generator of round t: for the noise (kind 0), and for the offer (1)."""
         return np.random.default_rng([self.seed, t, kind])
 
 
@@ -123,7 +123,7 @@ class LinearEnvironment(_LinearRewards):
         if self._context_dim < 0 or (self._context_dim > 0) != (context is not None):
             raise InvalidInput(
                 f"actions of dimension {self.actions.dim} and features of {self.features.dim_in} inputs "
-                f"{'need' if self._context_dim > 0 else 'leave no place for'} a context"
+                f"{'need' if self._context_dim > 0 else 'leave no room for'} a context"
             )
 
     def offer(self, t: int) -> Offer:
@@ -136,7 +136,7 @@ class LinearEnvironment(_LinearRewards):
 
     @property
     def optimum_proven(self) -> bool:
-        """Whether the optimum of the last round asked for is proven, and not only searched."""
+        """Whether the optimum of the last requested round is proven, and not only found by search."""
         return self._optimum(0 if self._best is None else self._best[0])[1]
 
     def _optimum(self, t: int) -> tuple[float, bool]:
@@ -148,7 +148,7 @@ class LinearEnvironment(_LinearRewards):
 
 
 class ChangingArms(_LinearRewards):
-    """Rewards φ(a)ᵀθ* + noise on arms that are drawn afresh every round.
+    """Rewards φ(a)ᵀθ* + noise on arms drawn afresh every round.
 
     `draw` makes the rows from a Generator; without it there are `arms` vectors N(0, 1)/√dim_in.
     """
@@ -167,7 +167,7 @@ class ChangingArms(_LinearRewards):
         super().__init__(features, theta, sigma=sigma, noise=noise, seed=seed)
         self.arms = positive_int(arms, "arms")
         self._draw = draw
-        self._arms: tuple[int, Arms] | None = None  # of the last round asked for
+        self._arms: tuple[int, Arms] | None = None  # of the last requested round
 
     def offer(self, t: int) -> Offer:
         return Offer(arms=self._drawn(t))
@@ -188,9 +188,9 @@ class ChangingArms(_LinearRewards):
 
 
 class FunctionEnvironment(Environment):
-    """Rewards from a function of yours: `function(action)`, noise and all.
+    """Rewards from your own function: `function(action)`, noise included.
 
-    `expected(action)` and `best`, if you know them, allow regret to be recorded.
+    With `expected(action)` and `best`, if you know them, regret is recorded.
     """
 
     def __init__(
@@ -230,8 +230,8 @@ def noisy(expected: float, law: str, sigma: float, rng: np.random.Generator) -> 
     if law == "bernoulli":
         if sigma < _LEAST_BERNOULLI_SIGMA:
             raise InvalidInput(
-                f"bernoulli noise of sigma={sigma:g} would take {1 / (4 * sigma**2):.1g} coin flips a "
-                f"reward; the least sigma for it is {_LEAST_BERNOULLI_SIGMA:g}"
+                f"bernoulli noise of sigma={sigma:g} would take {1 / (4 * sigma**2):.1g} coin flips per "
+                f"reward; the smallest sigma allowed is {_LEAST_BERNOULLI_SIGMA:g}"
             )
         if not -_ROUNDING <= expected <= 1.0 + _ROUNDING:
             raise InvalidInput(f"with bernoulli noise expected rewards are probabilities, got {expected:g}")

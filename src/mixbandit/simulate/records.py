@@ -1,4 +1,4 @@
-"""What happened in a run, round by round: to look at, to export, to go on from."""
+"""Records of a run, round by round: to inspect, to export, to continue from."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Record:
-    """One choice and what came of it. What is not known is None, or NaN as a column."""
+    """One choice and its outcome. Unknown values are None, or NaN in a column."""
 
     round: int
     id: int
     action: Array
     label: Hashable
     context: Array | None
-    lower: float  # bounds on the expected reward when it was chosen
+    lower: float  # bounds on the expected reward at the time of choice
     upper: float
     trusted: bool
     reward: float
@@ -78,13 +78,13 @@ class Records:
 
     def __repr__(self) -> str:
         total = f", cumulative regret {self.cumulative_regret[-1]:.4g}" if len(self) and self.regret_known else ""
-        return f"Records({len(self)} rounds{total}{'' if self.stopped is None else f', stopped: {self.stopped}'})"
+        return f"Records(rounds={len(self)}{total}{'' if self.stopped is None else f', stopped: {self.stopped}'})"
 
     def append(self, record: Record) -> None:
         self.rows.append(record)
 
     def column(self, name: str) -> np.ndarray[Any, Any]:
-        """One column: numbers with NaN for what is not known; labels as objects; actions as (n, dim)."""
+        """One column: numbers, with NaN for unknown values; labels as objects; actions as (n, dim)."""
         if name in ("action", "context"):
             return np.array([getattr(row, name) for row in self])
         if name not in _SCALARS:
@@ -102,7 +102,7 @@ class Records:
 
     @property
     def cumulative_regret(self) -> Array:
-        """Σ of what the best action of each round would have brought more, (n,)."""
+        """The running sum of best expected reward minus expected reward of the choice, (n,)."""
         return np.cumsum(self.column("regret"))
 
     def to_rows(self) -> list[dict[str, Any]]:
@@ -116,7 +116,7 @@ class Records:
         return table
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """A row per round; numbers are written so that they come back to the bit."""
+        """A row per round; numbers are written so that they can be read back bit for bit."""
         text = io.StringIO()
         table = self.to_rows()
         columns = list(dict.fromkeys(name for row in table for name in row)) or list(_SCALARS)
@@ -131,7 +131,7 @@ class Records:
         return frame
 
     def plot(self) -> Figure:
-        """Cumulative regret where it is known, and rewards with their bounds."""
+        """Cumulative regret if known, and rewards with their bounds."""
         columns = 2 if len(self) and self.regret_known else 1
         fig, axes = plots.figure(columns=columns)
         t = self.column("round") + 1.0

@@ -1,4 +1,4 @@
-"""Let a policy meet an environment: choose, play, learn, and keep records."""
+"""Run a policy on an environment: choose, play, learn, and keep records."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from mixbandit.simulate.records import Record, Records
 
 logger = logging.getLogger(__name__)
 
-# A run shorter than this shows no progress of its own accord.
+# By default, a run shorter than this shows no progress.
 _SECONDS_WITHOUT_PROGRESS = 2.0
 
 Delay = int | Callable[[int, float], int | None]
-"""Rounds until a reward is told: a number, or a function of the round and the reward, which returns None for never."""
+"""Rounds until a reward is told: a number, or a function of the round and the reward that returns None for never."""
 
 
 @dataclass(frozen=True)
@@ -42,17 +42,17 @@ class StopWhen:
     every: int = 10
 
     def __call__(self, policy: Policy) -> bool:
-        """Whether to stop, for loops of one's own."""
+        """Whether to stop, for your own loops."""
         return self.met_by(policy) is not None
 
     def met_by(self, policy: Policy) -> Certificate | None:
-        """The certificate that allows to stop, if there is one. A search that proves nothing never does."""
+        """The certificate that permits stopping, if any. One that is only found by search never does."""
         found = policy.certificate()
         return found if found.proven and found.gap <= self.gap else None
 
 
 def stop_when(*, gap: float, every: int = 10) -> StopWhen:
-    """Look every so many rounds whether the gap is proven to be at most this: for `run`, or called with a policy."""
+    """Check every `every` rounds whether the gap is proven to be at most `gap`: for `run`, or called with a policy."""
     return StopWhen(nonnegative(gap, "gap"), positive_int(every, "every"))
 
 
@@ -71,17 +71,18 @@ def run(
 ) -> Records:
     """Play until there are `rounds` records, and return them.
 
-    `records`: go on from these, adding to them; they hold every finished round whatever happens. `checkpoint`: a
-    file that is written at the start, now and then, and at the end; if it exists, the run goes on from it, policy and
-    all, to the same records as if it had never stopped. `batch` choices are made at once. `delay` holds rewards back.
-    `stop_when`, made by `mixbandit.stop_when(gap=…)`, ends the run early; `Records.stopped` says so.
+    `records`: continue from these and append to them; they contain every finished round whatever happens.
+    `checkpoint`: a file that is written at the start, every `checkpoint_seconds`, and at the end; if it exists, the run
+    resumes from it, policy included, with the same records as if it had never stopped. `batch` choices are made at
+    once. `delay` holds rewards back. `stop_when`, from `mixbandit.stop_when(gap=…)`, ends the run early;
+    `Records.stopped` says so.
 
-    `progress`: a function of rounds done and to do, True or False for a bar on the terminal; by default a bar
-    appears when a run takes longer than two seconds on a terminal. Ctrl-C leaves no half of a round: the
-    KeyboardInterrupt that arrives has the `records` so far as an attribute, and the policy is fit to go on.
+    `progress`: a function of rounds done and total rounds, or True or False for a bar on the terminal; by default a bar
+    appears when a run takes longer than two seconds on a terminal. Ctrl-C never leaves half a round: the
+    KeyboardInterrupt has the `records` so far as an attribute, and the policy can go on.
     """
     if not isinstance(policy, Policy):
-        raise InvalidInput(f"policy must be one of mixbandit's, got {policy!r}")
+        raise InvalidInput(f"policy must be a mixbandit policy, got {policy!r}")
     if not isinstance(environment, Environment):
         raise InvalidInput(
             f"environment must be an Environment, got {environment!r}; wrap a function as FunctionEnvironment(f)"
@@ -101,7 +102,7 @@ def run(
 
 
 class _Run:
-    """A run under way: what is played, and rewards that are on their way."""
+    """A run in progress, with the rewards still to be told."""
 
     def __init__(self, policy: Policy, environment: Environment, rounds: int, records: Records) -> None:
         self.policy, self.environment, self.rounds, self.records = policy, environment, rounds, records
@@ -110,17 +111,17 @@ class _Run:
         self._late: list[tuple[int, int, int]] = []  # round of arrival, id, row of the record
 
     def check_actions(self) -> None:
-        """Refuse a policy and an environment that do not speak of the same actions."""
+        """Reject a policy and an environment with different actions."""
         own, theirs = self.policy.actions, self.environment.actions
         if own is not None and theirs is not None and own != theirs:
-            raise InvalidInput(f"the policy chooses from {own!r}, the environment is about {theirs!r}")
+            raise InvalidInput(f"the policy chooses from {own!r}, but the environment has {theirs!r}")
         if self.stop_when is not None and not isinstance(self.stop_when, StopWhen):
             raise InvalidInput(f"stop_when must come from mixbandit.stop_when(gap=…), got {self.stop_when!r}")
         if self.stop_when is not None and own is None:
-            raise InvalidInput("stop_when needs a policy with actions of its own: there is nothing else to certify")
+            raise InvalidInput("stop_when needs a policy with fixed actions: without them there is nothing to certify")
 
     def prepare(self) -> None:
-        """Find the rewards that are on their way, and whether there is a reason to stop already."""
+        """Find the rewards still to be told, and check whether to stop already."""
         waiting = {choice.id for choice in self.policy.pending}
         self._late = [
             (row.told, row.id, i) for i, row in enumerate(self.records) if row.told is not None and row.id in waiting
@@ -132,7 +133,7 @@ class _Run:
     def play(self, show: Callable[[int], None], file: Path | None, seconds: float) -> None:
         saved = time.monotonic()
         if file is not None:
-            self._save(file)  # what cannot be stored is better known now
+            self._save(file)  # fail now if something cannot be stored
         show(len(self.records))
         try:
             while len(self.records) < self.rounds and self.records.stopped is None:
@@ -142,9 +143,9 @@ class _Run:
                     self._save(file)
                     saved = time.monotonic()
         except BaseException as error:
-            where = "" if file is None else f"; the same call goes on from {file}"
+            where = "" if file is None else f"; call again to resume from {file}"
             error.add_note(f"stopped after {len(self.records)} of {self.rounds} rounds{where}")
-            # An attribute and not a class of its own: Python ends with the usual status for KeyboardInterrupt only.
+            # An attribute, not a subclass: Python exits with the usual status only for KeyboardInterrupt itself.
             error.records = self.records  # type: ignore[attr-defined]
             raise
         finally:
@@ -155,16 +156,16 @@ class _Run:
         if state.get("type") != "Run":
             raise DamagedState(f"the checkpoint holds a {state.get('type')!r}, not a run")
         if state.get("environment") != self.environment.fingerprint():
-            raise InvalidInput("the checkpoint is of a run on another environment; give another file")
+            raise InvalidInput("the checkpoint is from a run on another environment; use another file")
         if not is_state_of(type(self.policy), state["policy"]):
-            raise InvalidInput(f"the checkpoint is of a run of a {state['policy'].get('type')}; give another file")
+            raise InvalidInput(f"the checkpoint is from a run of {state['policy'].get('type')}; use another file")
         stored = type(self.policy).from_state_dict(state["policy"], self.policy.sequence.features)
         found = difference(self.policy, stored)
         if found is not None:
-            raise InvalidInput(f"the checkpoint is of a run of another policy ({found}); give another file")
+            raise InvalidInput(f"the checkpoint is from a run of another policy ({found}); use another file")
         self.policy.state = stored.state
         self.records.rows[:] = Records.from_state_dict(state["records"]).rows
-        logger.info("going on from round %d", len(self.records))
+        logger.info("resuming from round %d", len(self.records))
 
     def _save(self, file: Path) -> None:
         state = {
@@ -177,7 +178,7 @@ class _Run:
             write_state(file, state)
 
     def _step(self) -> None:
-        """One decision, of one choice or a batch; an interruption leaves no half of it."""
+        """One decision, of one choice or a batch; an interruption never leaves half of it."""
         t = len(self.records)
         n = min(self.batch, self.rounds - t)
         offer = self.environment.offer(t)
@@ -198,7 +199,7 @@ class _Run:
                 self._deliver(t + n - 1)
                 if self.stop_when is not None and (t + n) // self.stop_when.every > t // self.stop_when.every:
                     self._stop_if_proven(self.stop_when)
-        except BaseException:  # an interrupt, or an error of the environment's: what was chosen was never played
+        except BaseException:  # an interrupt, or an error in the environment: the choices were never played
             if played_none:
                 self.policy.state = before._replace(refuted=self.policy.state.refuted)
             raise
@@ -208,7 +209,7 @@ class _Run:
         return {
             "reward": reward,
             "expected": self.environment.expected(round_, choice),
-            # A batch is chosen from what its first round offered.
+            # A batch is chosen from the offer of its first round.
             "best": self.environment.best(t),
         }
 
@@ -245,19 +246,19 @@ class _Run:
 def _rounds_late(delay: int) -> int:
     """A delay as an int ≥ 0."""
     if isinstance(delay, bool) or not isinstance(delay, int | np.integer) or delay < 0:
-        raise InvalidInput(f"delay must be an integer ≥ 0, or None for a reward that never comes; got {delay!r}")
+        raise InvalidInput(f"delay must be an integer ≥ 0, or None for a reward that never arrives; got {delay!r}")
     return int(delay)
 
 
 @contextlib.contextmanager
 def _interrupts_deferred() -> Iterator[None]:
-    """Ctrl-C waits until the block is done, which takes milliseconds; only the main thread can do that."""
+    """Defer Ctrl-C until the block is done, which takes milliseconds; only possible in the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     pending: list[tuple[int, FrameType | None]] = []
     before = signal.getsignal(signal.SIGINT)
-    if not callable(before):  # ignored, or not Python's to handle
+    if not callable(before):  # ignored, or not handled by Python
         yield
         return
     signal.signal(signal.SIGINT, lambda number, frame: pending.append((number, frame)))
@@ -286,7 +287,7 @@ def _shown(progress: bool | Callable[[int, int], None] | None, rounds: int) -> I
 
 
 class _Bar:
-    """rich's progress bar on the error stream, if rich is there, once it is worth showing."""
+    """rich's progress bar on stderr, if rich is installed, once it is worth showing."""
 
     def __init__(self, rounds: int, *, at_once: bool) -> None:
         self._rounds, self._started = rounds, time.monotonic() - (_SECONDS_WITHOUT_PROGRESS if at_once else 0.0)

@@ -1,4 +1,4 @@
-"""Tuning: named parameters, what is known of their values, certificates for any run, and a tuner."""
+"""Tuning: named parameters, assumptions about their values, certificates for any run, and a tuner."""
 
 from mixbandit.tuning.assumptions import Assumptions
 from mixbandit.tuning.certification import Possible, StudyCertificate, certify

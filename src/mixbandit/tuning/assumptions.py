@@ -1,4 +1,4 @@
-"""What a user states about values, and the confidence sequence that follows from it.
+"""What the user assumes about values, and the confidence sequence that follows.
 
 Values are turned into rewards around 0, to be maximised: reward = ±(value − offset).
 """
@@ -28,16 +28,16 @@ from mixbandit.sequences import MartingaleMixture
 from mixbandit.tuning.space import Space
 
 DIRECTIONS = ("maximize", "minimize")
-# The model of a function about which nothing else is known, chosen by measurement (docs/tuning.md): so many random
-# Fourier features; a length-scale on the unit box, times the root of the number of parameters; how spread the mixture
-# is, in squared widths of the range; how large the norm of a function can be, in widths of its range.
+# The default model of a function, chosen by measurement (docs/tuning.md): the number of random Fourier features; the
+# length-scale on the unit box, times the root of the number of parameters; the scale of the mixture, in squared widths
+# of the range; the bound on the norm of the function, in widths of the range.
 FEATURES, LENGTHSCALE, PRIOR_SCALE, NORM = 100, 0.2, 0.1, 2.0
 _FEATURE_SEED = 0
 _ROUNDING = 1e-9
 
 
 class Stated(TypedDict, total=False):
-    """The same as keywords, which whatever takes an `Assumptions` takes as well."""
+    """The same as keywords, accepted wherever an `Assumptions` is."""
 
     reward_range: tuple[float, float] | None
     samples: int | None
@@ -50,15 +50,15 @@ class Stated(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Assumptions:
-    """What is known of values, stated once for `Tuner`, `certify`, the Optuna sampler and the command line.
+    """Assumptions about values, stated once for `Tuner`, `certify`, the Optuna sampler and the command line.
 
     - `reward_range=(low, high)`: *expected* values lie there.
-    - `samples=m`: a value is the mean of m independent results, each of which lies in the range; σ is then Hoeffding's,
-      (high − low)/2√m. With the range alone, a value is taken as one such result.
+    - `samples=m`: a value is the mean of m independent results, each in the range; σ is then Hoeffding's,
+      (high − low)/2√m. With the range alone, a value counts as one such result.
     - `sigma`: the noise level of a value. Single values may then lie outside the range.
-    - `norm_bound`: how large the norm of the function can be in the model; twice the width of the range unless given.
-    - `delta`: the probability that statements fail. `misspecification`: how far expected values may be from the model.
-    - `direction`: "maximize" or "minimize"; that of the study unless given, or "maximize" where there is none.
+    - `norm_bound`: a bound on the norm of the function in the model; by default twice the width of the range.
+    - `delta`: the probability of a wrong statement. `misspecification`: how far expected values may be from the model.
+    - `direction`: "maximize" or "minimize"; by default that of the study, or "maximize" without one.
     """
 
     reward_range: tuple[float, float] | None = None
@@ -77,7 +77,7 @@ class Assumptions:
         if self.samples is not None:
             positive_int(self.samples, "samples")
         if self.sigma is not None and self.samples is not None:
-            raise InvalidInput("state sigma, or the number of samples, not both")
+            raise InvalidInput("state sigma or samples, not both")
         for name in ("sigma", "norm_bound"):
             if getattr(self, name) is not None:
                 positive(getattr(self, name), name)
@@ -86,17 +86,17 @@ class Assumptions:
 
     @classmethod
     def of(cls, given: Assumptions | None, stated: Stated) -> Assumptions:
-        """What was given as one object or as keywords, not both."""
+        """The assumptions, given as one object or as keywords, not both."""
         if given is None:
             return cls(**stated)
         if stated:
-            raise InvalidInput(f"state Assumptions or keywords, not both; got {given!r} and {stated}")
+            raise InvalidInput(f"state assumptions as one object or as keywords, not both; got {given!r} and {stated}")
         if not isinstance(given, Assumptions):
-            raise InvalidInput(f"assumptions must be Assumptions, or state them as keywords; got {given!r}")
+            raise InvalidInput(f"assumptions must be an Assumptions object, or stated as keywords; got {given!r}")
         return given
 
     def towards(self, direction: str) -> Assumptions:
-        """The same for values that are to be maximised, or minimised, unless that was stated."""
+        """The same assumptions, with this direction unless one was stated."""
         return self if self.direction is not None else dataclasses.replace(self, direction=direction)
 
     @property
@@ -105,38 +105,38 @@ class Assumptions:
         return self.reward_range is not None or self.sigma is not None
 
     def check_complete(self) -> None:
-        """Raise AssumptionsMissing unless noise and function are both bounded."""
+        """Raise AssumptionsMissing unless both the noise and the function are bounded."""
         _ = self.noise, self.norm
 
     @property
     def noise(self) -> float:
-        """σ as it was stated, or by Hoeffding's lemma."""
+        """σ as stated, or by Hoeffding's lemma."""
         if self.sigma is not None:
             return self.sigma
         if self.reward_range is None:
             raise AssumptionsMissing(
-                "nothing bounds the noise, so that nothing can be guaranteed. If single results lie in a range, as "
+                "nothing bounds the noise, so nothing can be guaranteed. If single results lie in a range, as "
                 "accuracies do, state reward_range=(0, 1) and samples=…, the number of results that a value averages "
-                "(as validation points); or state sigma, the standard deviation of a value around its expectation"
+                "(such as validation points); or state sigma, the standard deviation of a value around its expectation"
             )
         low, high = self.reward_range
         return (high - low) / (2.0 * math.sqrt(self.samples or 1))
 
     @property
     def norm(self) -> float:
-        """The norm bound as it was stated, or twice the width of the range."""
+        """The norm bound as stated, or twice the width of the range."""
         if self.norm_bound is not None:
             return self.norm_bound
         if self.reward_range is None:
             raise AssumptionsMissing(
-                "sigma bounds the noise, and nothing bounds the function: state reward_range=(low, high), between "
-                "which expected values lie, or norm_bound, the largest norm of its parameter vector"
+                "sigma bounds the noise, but nothing bounds the function: state reward_range=(low, high), the range of "
+                "expected values, or norm_bound, a bound on the norm of its parameter vector"
             )
         return NORM * (self.reward_range[1] - self.reward_range[0])
 
     @property
     def _scale(self) -> float:
-        """The unit of values: what is measured in it must not change with theirs."""
+        """The unit of values: quantities measured in it must not depend on how values are scaled."""
         return self.norm / NORM if self.reward_range is None else self.reward_range[1] - self.reward_range[0]
 
     @property
@@ -149,7 +149,7 @@ class Assumptions:
         return -1.0 if self.direction == "minimize" else 1.0
 
     def reward(self, value: Array) -> Array:
-        """Values as rewards. Where only the range states the noise, a value outside is an error."""
+        """Values as rewards. If the noise level comes from the range, a value outside it is an error."""
         check_finite(value, "value", LARGEST_DATUM)
         if self.sigma is None and self.reward_range is not None:
             low, high = self.reward_range
@@ -157,8 +157,8 @@ class Assumptions:
             wrong = value[(value < low - slack) | (value > high + slack)]
             if len(wrong):
                 raise InvalidInput(
-                    f"value {wrong[0]:g} lies outside reward_range=({low:g}, {high:g}), which is to hold all results: "
-                    "state a range that does, or sigma instead of samples if values can be beyond it"
+                    f"value {wrong[0]:g} lies outside reward_range=({low:g}, {high:g}), which must contain all "
+                    "results: state a wider range, or sigma instead of samples if values can lie outside"
                 )
         return self.sign * (value - self.offset)
 
@@ -184,12 +184,12 @@ class Assumptions:
         )
         inputs = sequence.features.dim_in
         if inputs != space.dim:
-            raise InvalidInput(f"features must take {space.dim} inputs, those of the space; got {inputs}")
+            raise InvalidInput(f"features must take as many inputs as the space has, {space.dim}; got {inputs}")
         return sequence
 
     def __str__(self) -> str:
         alone = self.sigma is None and self.samples is None
-        known = [f"noise of sigma={self.noise:.4g}{' (values of 1 sample: none other were stated)' if alone else ''}"]
+        known = [f"noise of sigma={self.noise:.4g}{' (1 sample per value: samples not stated)' if alone else ''}"]
         if self.reward_range is not None:
             known.append(f"expected values in [{self.reward_range[0]:g}, {self.reward_range[1]:g}]")
         around = f" around {self.offset:g}" if self.offset else ""
@@ -209,7 +209,7 @@ class Assumptions:
 
 
 def default_features(space: Space) -> FeatureMap:
-    """The features of a function about which nothing else is known; always the same for a space."""
+    """The default features of a function; always the same for a space."""
     lengthscale = LENGTHSCALE * math.sqrt(len(space))
     return WithConstant(RandomFourier(space.dim, FEATURES, lengthscale, rng=_FEATURE_SEED))
 

@@ -1,7 +1,7 @@
-"""A certificate for anyone's run: what the best configuration is worth at least, and which ones can still be the best.
+"""A certificate for any tuner's run: how good the recommended configuration is, and which others may be the best.
 
-Whatever tuner chose the trials, bounds hold at all times at once, because nothing is assumed about how actions are
-chosen. What must be stated is what no data can tell: how noisy a value is, and how rough the function can be.
+Bounds hold at all times at once, whichever tuner chose the trials, because nothing is assumed about how actions are
+chosen. State what the data cannot show: how noisy a value is, and how rough the function can be.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from mixbandit.tuning.parameters import Categorical
 from mixbandit.tuning.runs import read_run
 from mixbandit.tuning.space import Space
 
-# A parameter is looked at in so many slices.
+# Each parameter is split into this many slices.
 _SLICES = 16
 _EFFORT = THOROUGH.times(0.5)
 _ROUNDING = 1e-9
@@ -54,7 +54,7 @@ def _interval(ends: tuple[float, float]) -> str:
 
 @dataclass(frozen=True)
 class StudyCertificate(Certificate):
-    """A certificate whose `action` is a configuration, with what is left of the space and the audit.
+    """A certificate whose `action` is a configuration, with what remains of the space and the audit.
 
     Rewards are the values of the study, or minus the values if it minimises; so are `lower`, `upper` and
     `optimum_upper`. `interval` and `best_possible` are in terms of values.
@@ -70,7 +70,7 @@ class StudyCertificate(Certificate):
 
     @functools.cached_property
     def possible(self) -> tuple[Possible, ...]:
-        """Where the best can still be, parameter by parameter, as far as a search finds: done when first read."""
+        """Where the best can still be, parameter by parameter, according to a search that runs on first access."""
         return () if self.search_possible is None else self.search_possible()
 
     @property
@@ -89,28 +89,28 @@ class StudyCertificate(Certificate):
         worst = f"at least {low:.4g}" if upwards else f"at most {high:.4g}"
         better, most = ("larger", "most") if upwards else ("smaller", "least")
         how = "the end of the stated range" if self.proof == "range" else "proven"
-        how = how if self.proven else "NOT PROVEN: the best that a search found"
+        how = how if self.proven else "NOT PROVEN: the best a search found"
         lines = [
-            f"Recommended, by {self.t} trials: {self.action}",
-            f"Its expected value is {worst}; it lies in [{low:.4g}, {high:.4g}].",
-            f"The best that any configuration can have is at {most} {self.best_possible + 0.0:.4g} ({how}).",
-            f"None has an expected value that is {better} by more than {self.gap:.4g}.",
+            f"Recommended, based on {self.t} trial{'' if self.t == 1 else 's'}: {self.action}",
+            f"Its expected value is {worst} and lies in [{low:.4g}, {high:.4g}].",
+            f"The best expected value of any configuration is at {most} {self.best_possible + 0.0:.4g} ({how}).",
+            f"No configuration's expected value is {better} than the recommended one's by more than {self.gap:.4g}.",
         ]
         if not self.trusted:
-            lines.insert(0, "WARNING: the data refute the stated assumptions; nothing of this is guaranteed:")
+            lines.insert(0, "WARNING: the data refute the stated assumptions; none of this is guaranteed:")
         else:
-            lines.append(f"This holds with probability at least {1 - self.delta:.6g}, whoever chose the trials, given")
+            lines.append(f"This holds with probability at least {1 - self.delta:.6g}, whichever tuner was used, given")
             lines.append(f"{self.assumptions}, and expected values linear in the features.")
         if self.inferred_space:
-            lines.append("The space is what the trials span; state it as `space` if it is larger.")
+            lines.append("The space is inferred from the trials; pass `space` if it is larger.")
         if self.left_out:
             lines.append("Not counted: " + ", ".join(f"{n} {why}" for why, n in self.left_out.items()) + ".")
             if {"PRUNED", "FAIL"} & set(self.left_out):
                 lines.append(
-                    "What pruned them, or made them fail, must have had nothing to do with the noise of values."
+                    "The reasons for pruning and failing must have had nothing to do with the noise of values."
                 )
         if self.possible:
-            lines.append("Where the best can still be, as far as a search found:")
+            lines.append("Where the best can still be, according to a search:")
             lines += [f"  {part}" for part in self.possible]
         if self.audit is not None:
             lines += ["Audit:", *(f"  {sentence}" for sentence in self.audit.sentences)]
@@ -130,12 +130,12 @@ def certify(
 ) -> StudyCertificate:
     """Certify a run: an Optuna study, a DataFrame, a CSV file, or a list of (configuration, value).
 
-    State what you know of values, as `Assumptions` or as keywords: `reward_range=(0, 1)` and of how many independent
-    `samples` a value is the mean; or `sigma`, the noise level, and then a `norm_bound` as well. Without either there is
-    nothing to guarantee, and AssumptionsMissing says what to state. `direction` is the run's own unless given.
+    State what you know about values, as `Assumptions` or as keywords: `reward_range=(0, 1)` and the number of
+    independent `samples` that a value averages; or `sigma`, the noise level, and then a `norm_bound` as well. Without
+    either, nothing can be guaranteed, and AssumptionsMissing says what to state. `direction` defaults to the run's.
 
     The function is modelled by 100 random Fourier features of length-scale 0.2√(number of parameters) on the unit box,
-    plus a constant, unless `features` (of `space.dim` inputs) are given; `mixture` decides how tight bounds are.
+    plus a constant, unless `features` (of `space.dim` inputs) are given; `mixture` determines how tight the bounds are.
     """
     found = certified(history, assumptions, space=space, value=value, features=features, mixture=mixture, rng=rng,
                       stated=stated)  # fmt: skip
@@ -155,7 +155,7 @@ def certified(
     rng: int | np.random.Generator | None = 0,
     stated: Stated,
 ) -> StudyCertificate:
-    """`certify` for those who say themselves that assumptions are refuted."""
+    """`certify` for callers that report refuted assumptions themselves."""
     known = Assumptions.of(assumptions, stated)
     run = read_run(history, space=space, direction=known.direction, value=value)
     known = known.towards(run.direction)
@@ -175,9 +175,9 @@ def study_certificate(
     warm: Array | None = None,
     refuted: bool = False,
 ) -> StudyCertificate:
-    """The certificate of a moment that has seen rewards, in terms of values and parameters.
+    """The certificate of a moment with rewards, in terms of values and parameters.
 
-    `refuted`: whether the assumptions are known to be refuted, whatever the data say now.
+    `refuted`: whether the assumptions were refuted before, whatever the data say now.
     """
     found = at_a_configuration(certificate(moment, space.region, rng, warm=warm), moment, space)
     audit = dataclasses.replace(moment.audit(), reward_range=assumptions.reward_range)
@@ -203,7 +203,7 @@ def study_certificate(
 
 
 def at_a_configuration(found: Certificate, moment: Moment, space: Space) -> Certificate:
-    """The certificate of the nearest configuration, where a parameter has too many values to list them."""
+    """The certificate of the nearest configuration, for parameters with too many values to list."""
     row = space.snapped(found.action)
     if np.array_equal(row, found.action):
         return found
@@ -216,10 +216,10 @@ def at_a_configuration(found: Certificate, moment: Moment, space: Space) -> Cert
 def still_possible(
     moment: Moment, space: Space, recommended: Array, rng: int | np.random.Generator
 ) -> tuple[Possible, ...]:
-    """Per parameter, the slices that contain a configuration that may be at least as good as the recommended one.
+    """Per parameter, the slices with a configuration that may be at least as good as the recommended one.
 
-    That is a smaller region than {a : UCB(a) ≥ max LCB}, and holds by the same event: both configurations are compared
-    for one function at a time. What is reported is what a search found: a slice left out may hold one that it missed.
+    This region is smaller than {a : UCB(a) ≥ max LCB} and holds on the same event: both configurations are compared
+    under one function at a time. It is found by search: a slice left out may contain a configuration it missed.
     """
     region, generator = space.region, np.random.default_rng(rng)
     score = Advantage(moment.exact, moment.directions(recommended[None])[0])
@@ -245,13 +245,13 @@ def still_possible(
 
 
 def _ends(levels: Array | None) -> list[tuple[float, float]]:
-    """Slices of a coordinate, as (low, high): single values where they are few."""
+    """Slices of a coordinate, as (low, high): single values if there are few."""
     if levels is not None and len(levels) <= _SLICES:
         return [(float(v), float(v)) for v in levels[:, 0]]
     edges = np.linspace(0.0, 1.0, _SLICES + 1).tolist()
     if levels is None:
         return list(itertools.pairwise(edges))
-    # Slices without a value are none; the others reach from their first value to their last.
+    # Slices without a value are dropped; the others reach from their first value to their last.
     groups = [levels[(levels[:, 0] >= a) & (levels[:, 0] < b), 0] for a, b in itertools.pairwise([*edges[:-1], 1.1])]
     return [(float(group[0]), float(group[-1])) for group in groups if len(group)]
 
@@ -269,7 +269,7 @@ def _runs(flags: list[bool]) -> list[tuple[int, int]]:
 def _slice(
     region: Box, space: Space, name: str, *, choice: int | None = None, low: float = 0.0, high: float = 1.0
 ) -> Box:
-    """The part of the region in which a parameter matters, and has a choice or lies between two positions."""
+    """The part of the region where a parameter matters, and has a given choice or lies between two positions."""
     columns = tuple(space.columns(name))
     lower, upper = region.low.copy(), region.high.copy()
     allowed = {}
@@ -277,7 +277,7 @@ def _slice(
         lower[columns[0]], upper[columns[0]] = low, high
     else:
         allowed[columns] = np.eye(len(columns))[[choice]]
-    while name in space.conditions:  # what it depends on must have the values for which it matters
+    while name in space.conditions:  # its parents must have the values for which it matters
         parent, values = space.conditions[name]
         allowed[tuple(space.columns(parent))] = np.array([space[parent].encode(v, parent) for v in values])
         name = parent

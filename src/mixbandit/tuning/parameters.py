@@ -19,14 +19,14 @@ import numpy as np
 from mixbandit._checks import Array
 from mixbandit.errors import DamagedState, InvalidInput, NotStorable
 
-# Longer lists of values are not made: the coordinate is taken as continuous, and rounded.
+# With more values than this, they are not listed: the coordinate is treated as continuous, then rounded.
 _MOST_LISTED = 10_000
-# A value is one of the steps if it is off by less than this share of one.
+# A value is on the grid if it is off by less than this share of a step.
 _OFF_STEP = 1e-6
 
 
 class Parameter(abc.ABC):
-    """What all kinds of parameters can do; `name` is only for messages."""
+    """The interface of all parameters; `name` is only used in messages."""
 
     @property
     @abc.abstractmethod
@@ -43,7 +43,7 @@ class Parameter(abc.ABC):
 
     @functools.cached_property
     def levels(self) -> Array | None:
-        """Coordinates of all values, (m, width), where they are finitely many and not too many."""
+        """Coordinates of all values, (m, width), if they are finitely many and not too many."""
         return None
 
     def at(self, quantile: float) -> Array:
@@ -63,7 +63,7 @@ class _Number(Parameter):
     step: float | None
 
     def _check(self, as_type: type) -> None:
-        """Refuse what makes no sense; numbers become Python's own, whatever library they came from."""
+        """Reject invalid settings; convert numbers of any library to Python's own."""
         kind = type(self).__name__
         for name in ("low", "high"):
             value = getattr(self, name)
@@ -114,7 +114,7 @@ class _Number(Parameter):
         return np.array([[self._position(float(self._stepped(i)))] for i in range(count)])
 
     def at(self, quantile: float) -> Array:
-        # On a logarithmic scale large values are many, and take little of it.
+        # On a logarithmic scale large values are dense: many of them share little of it.
         return self.encode(self.decode(np.array([quantile])), "") if self.log else super().at(quantile)
 
     @property
@@ -147,7 +147,7 @@ class _Number(Parameter):
 
 @dataclass(frozen=True)
 class Float(_Number):
-    """A real number between `low` and `high`; `log` for scales such as learning rates; `step` for a grid."""
+    """A real number between `low` and `high`; `log` for parameters such as learning rates; `step` for a grid."""
 
     low: float
     high: float

@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-# What only reads searches with a seed of its own: to look must not change what is asked next.
+# Read-only methods search with their own seed: looking must not change what is asked next.
 _READING_SEED = 0
 
 
 class TunerState(NamedTuple):
-    """All that changes in a tuner: one frozen value, replaced."""
+    """The whole mutable state of a tuner: one frozen value, replaced on every change."""
 
     bandit: bandits.State
     history: persistent.Map = persistent.EMPTY  # values, in the order in which they came
-    spread_used: int = 0  # configurations of the beginning that have been asked for
-    said_refuted: bool = False  # whether the user has been told that the values refute what was stated
+    spread_used: int = 0  # initial configurations asked for so far
+    said_refuted: bool = False  # whether the user has been told that the values refute the assumptions
 
 
 class Reports:
@@ -47,7 +47,7 @@ class Reports:
 
     @property
     def moment(self) -> Moment:
-        """What the told values leave possible, in terms of rewards."""
+        """What is known from the told values, in terms of rewards."""
         return self.state.bandit.moment
 
     @property
@@ -57,7 +57,7 @@ class Reports:
 
     @property
     def refuted(self) -> bool:
-        """Whether the values have ever been seen to refute what was stated."""
+        """Whether the values have ever refuted the assumptions."""
         return self.state.bandit.refuted or self.moment.is_refuted
 
     def recommend(self, by: str = "lower") -> Recommendation:
@@ -65,26 +65,25 @@ class Reports:
         one_of(by, ("lower", "mean"), "by")
         self._check_told()
         moment, rng = self.moment, np.random.default_rng(_READING_SEED)
-        # What the certificate begins with, so that it is about the same configuration.
+        # The certificate starts here too, so that it is about the same configuration.
         score = Pessimism(moment.exact) if by == "lower" else moment.exact.scaled(0.0)
         row = search_box(score, moment.model, self.space.region, rng, warm=self.state.bandit.warm).action
         row = self.space.snapped(row)
         return Recommendation(self.space.decode(row), self._interval_at(row), by, not self.refuted)
 
     def certificate(self) -> StudyCertificate:
-        """What is guaranteed of the recommended configuration, and which ones can still be better."""
+        """What is guaranteed about the recommended configuration, and which ones can still be better."""
         self._check_told()
         self._say_if_refuted()
         rng = np.random.default_rng(_READING_SEED)
         warm, refuted = self.state.bandit.warm, self.refuted
         found = study_certificate(self.moment, self.assumptions, self.space, rng, warm=warm, refuted=refuted)
-        if not found.trusted:  # bounds may contradict the range where the set and the noise do not
-            self.state = self.state._replace(bandit=self.state.bandit._replace(refuted=True))
-            self._say_if_refuted()
+        if not found.trusted:  # bounds can contradict the range even if the set and the noise do not
+            self._note_refuted()
         return found
 
     def audit(self) -> Audit:
-        """What the values say about what was stated."""
+        """What the values say about the assumptions."""
         return dataclasses.replace(self.moment.audit(), reward_range=self.assumptions.reward_range)
 
     def interval(self, parameters: Mapping[str, Any]) -> Interval:
@@ -92,7 +91,7 @@ class Reports:
         return self._interval_at(self.space.encode(parameters))
 
     def to_frame(self) -> pd.DataFrame:
-        """The history as a pandas DataFrame with columns named as Optuna's, which `certify` reads."""
+        """The history as a pandas DataFrame with Optuna's column names, which `certify` reads."""
         rows = [
             {
                 "value": told.value,
@@ -105,7 +104,7 @@ class Reports:
         return frame
 
     def plot(self) -> Figure:
-        """Values as they came, with the intervals that were known before, and that of the recommended configuration."""
+        """Values in order, with the intervals known beforehand and that of the recommended configuration."""
         self._check_told()
         history, nothing = self.history, (math.nan, math.nan)
         ends = np.array([told.interval or nothing for told in history]).reshape(-1, 2)
@@ -113,24 +112,31 @@ class Reports:
         return plots.tuning(values, ends[:, 0], ends[:, 1], self.recommend().interval)
 
     def _say_if_refuted(self) -> None:
-        """If the values refute what was stated, say so once, in the user's units."""
-        if self.state.said_refuted or not self.refuted:
-            return
+        """If the values refute the assumptions, say so once, in the user's units."""
+        if self.refuted:
+            self._note_refuted()
+
+    def _note_refuted(self) -> None:
+        """Remember that the values refute what was stated, and say so once."""
+        said = self.state.said_refuted
         self.state = self.state._replace(said_refuted=True, bandit=self.state.bandit._replace(refuted=True))
-        self.say_refuted()
+        if not said:
+            self.say_refuted()
 
     def say_refuted(self) -> None:
-        """Warn that the values refute what was stated."""
+        """Warn that the values refute the assumptions."""
         warn_user(
             f"at level {self.assumptions.delta:g} the values refute {self.assumptions}, or that expected values are "
-            "linear in the features: nothing is guaranteed any more; audit() tells more",
+            "linear in the features: nothing is guaranteed any more; see audit()",
             AssumptionsRefutedWarning,
         )
 
     def _interval_at(self, row: Array) -> Interval:
         ends = self.moment.interval(self.moment.directions(row[None]))
+        if ends.contradicts:
+            self._note_refuted()
         return self.assumptions.interval(float(ends.lower[0]), float(ends.upper[0]))
 
     def _check_told(self) -> None:
         if not self.moment.t:
-            raise InvalidInput("there is nothing to recommend: no value has been told yet")
+            raise InvalidInput("nothing to recommend: no value has been told yet")

@@ -1,6 +1,6 @@
 """Runs of any tuner, read as configurations and values: Optuna studies, DataFrames, CSV files.
 
-Only completed trials count: a pruned or failed one has no value of the same kind.
+Only completed trials count: pruned and failed ones have no comparable value.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from mixbandit.tuning.assumptions import DIRECTIONS
 from mixbandit.tuning.parameters import Categorical, Float, Int, Parameter
 from mixbandit.tuning.space import Space
 
-_PREFIX = "params_"  # of Optuna's DataFrames, in which other columns are no parameters
+_PREFIX = "params_"  # of Optuna's DataFrames, where other columns are not parameters
 _COMPLETE = "COMPLETE"
 
 
 @dataclass(frozen=True)
 class Run:
-    """What a run tells, in its order."""
+    """The contents of a run, in order."""
 
     space: Space
     configurations: tuple[dict[str, Any], ...]
     values: Array  # (n,)
     direction: str = "maximize"
-    left_out: Mapping[str, int] = field(default_factory=dict)  # trials that do not count, by why
-    inferred: bool = False  # whether the space is what the data happen to span
-    says_direction: bool = False  # whether the run itself tells its direction
+    left_out: Mapping[str, int] = field(default_factory=dict)  # trials that do not count, by reason
+    inferred: bool = False  # whether the space was inferred from the data
+    says_direction: bool = False  # whether the run itself states its direction
 
     @property
     def rows(self) -> Array:
@@ -49,8 +49,8 @@ def read_run(
 ) -> Run:
     """The run in an Optuna study, a DataFrame, a CSV file, or a list of (configuration, value).
 
-    `value` names the column of values in a table, "value" unless given. `space` is needed where the data do not tell
-    it; a table without one is taken to span its own space. `direction` is the study's own unless given.
+    `value` names the column of values in a table, by default "value". `space` is needed if the data do not determine
+    it; for a table the default is the space its rows span. `direction` defaults to the study's.
     """
     if direction is not None:
         one_of(direction, DIRECTIONS, "direction")
@@ -68,7 +68,7 @@ def read_run(
     if isinstance(history, Sequence) and history and all(_is_pair(item) for item in history):
         return _from_pairs(history, space, direction)
     raise InvalidInput(
-        "a history is an Optuna study, a DataFrame, the path of a CSV file or a list of (configuration, value), "
+        "history must be an Optuna study, a DataFrame, the path of a CSV file or a list of (configuration, value), "
         f"got {type(history).__name__}"
     )
 
@@ -80,7 +80,7 @@ def _is_pair(item: Any) -> bool:
 def _from_study(study: Any, space: Space | None, direction: str | None) -> Run:
     directions = [str(getattr(d, "name", d)).lower() for d in study.directions]
     if len(directions) != 1:
-        raise InvalidInput(f"a certificate is about one objective, the study has {len(directions)}")
+        raise InvalidInput(f"a certificate needs a single objective, the study has {len(directions)}")
     trials = study.get_trials(deepcopy=False)
     complete = [trial for trial in trials if trial.state.name == _COMPLETE]
     others = Counter(trial.state.name for trial in trials if trial.state.name != _COMPLETE)
@@ -96,7 +96,7 @@ def _from_study(study: Any, space: Space | None, direction: str | None) -> Run:
 
 
 def _check_covered(configurations: Sequence[Mapping[str, Any]], space: Space) -> None:
-    """What varies between trials, and is not in the space, would be taken for noise."""
+    """Reject parameters that vary but are not in the space: their effect would pass for noise."""
     seen: dict[str, Any] = {}
     for configuration in configurations:
         for name, value in configuration.items():
@@ -109,8 +109,8 @@ def _check_covered(configurations: Sequence[Mapping[str, Any]], space: Space) ->
 def space_of_trials(trials: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> Space:
     """The space that all trials, given as parameters and their Optuna distributions, were drawn from.
 
-    A parameter that some trials lack must depend on a categorical one, whose values tell who has it. What never
-    varies is left out.
+    A parameter that some trials lack must depend on a categorical one, whose values decide which trials have it.
+    Parameters that never vary are left out.
     """
     found: dict[str, Any] = {}
     for _, distributions in trials:
@@ -118,7 +118,7 @@ def space_of_trials(trials: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]
             if found.setdefault(name, distribution) != distribution:
                 raise InvalidInput(
                     f"the range of {name!r} changed during the study ({found[name]} and {distribution}): "
-                    "pass the space as a whole, as space=mixbandit.Space({…})"
+                    "pass the whole space as space=mixbandit.Space({…})"
                 )
     varying = {name: parameter for name, d in found.items() if (parameter := as_parameter(name, d)) is not None}
     conditions = {
@@ -130,14 +130,14 @@ def space_of_trials(trials: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]
 
 
 def as_parameter(name: str, distribution: Any) -> Parameter | None:
-    """A parameter from one of Optuna's distributions; None for one that has a single value."""
+    """A parameter from an Optuna distribution; None for one with a single value."""
     kind = type(distribution).__name__
     if kind == "CategoricalDistribution":
         if len({_by_value(choice) for choice in distribution.choices}) < len(distribution.choices):
-            raise InvalidInput(f"{name!r} has choices that Optuna takes for equal: {distribution.choices!r}")
+            raise InvalidInput(f"{name!r} has choices that Optuna considers equal: {distribution.choices!r}")
         return Categorical(distribution.choices) if len(distribution.choices) > 1 else None
     if kind not in ("FloatDistribution", "IntDistribution"):
-        raise InvalidInput(f"{name!r} has a distribution that is not known here: {distribution!r}")
+        raise InvalidInput(f"{name!r} has an unsupported distribution: {distribution!r}")
     if distribution.low == distribution.high:
         return None
     if kind == "FloatDistribution":
@@ -147,14 +147,14 @@ def as_parameter(name: str, distribution: Any) -> Parameter | None:
 
 
 def _by_value(choice: Any) -> Any:
-    """What tells choices apart where 1, 1.0 and True are the same."""
+    """A key that tells 1, 1.0 and True apart, which Python considers equal."""
     return choice if isinstance(choice, bool | int | float | str | None) else repr(choice)
 
 
 def _condition(
     name: str, configurations: Sequence[Mapping[str, Any]], parameters: Mapping[str, Parameter]
 ) -> tuple[str, tuple[Any, ...]]:
-    """The categorical parameter, and its values, that decide whether `name` is there."""
+    """The categorical parameter, and its values, that decide whether `name` is present."""
     for parent, parameter in parameters.items():
         if parent == name or not isinstance(parameter, Categorical):
             continue
@@ -164,7 +164,7 @@ def _condition(
         if having and always and not having & lacking:
             return parent, tuple(parameter.choices[i] for i in sorted(having))
     raise InvalidInput(
-        f"{name!r} is missing in some trials, and no categorical parameter tells in which: pass the space, with its "
+        f"{name!r} is missing in some trials, and no categorical parameter explains which: pass the space, with its "
         "conditions, as space=mixbandit.Space({…}, {…})"
     )
 
@@ -173,7 +173,7 @@ def _from_pairs(pairs: Sequence[Any], space: Space | None, direction: str | None
     configurations = tuple(dict(configuration) for configuration, _ in pairs)
     values = _numbers([number for _, number in pairs], "value")
     known = space_spanned(configurations) if space is None else space
-    if space is None:  # what never varies is no parameter
+    if space is None:  # a column that never varies is not a parameter
         configurations = tuple({name: v for name, v in c.items() if name in known} for c in configurations)
     return Run(known, configurations, values, direction or "maximize", {}, space is None)
 
@@ -194,9 +194,9 @@ def _from_table(
 ) -> Run:
     target = "value" if value is None else value
     if target not in columns:
-        raise InvalidInput(f"no column {target!r} of values among {', '.join(columns)}: say which one it is as `value`")
+        raise InvalidInput(f"no column {target!r} of values among {', '.join(columns)}: name it as `value`")
     prefix = _PREFIX if any(column.startswith(_PREFIX) for column in columns) else ""
-    left_out = (target, "state", "", "Unnamed: 0")  # the last two are the index of a DataFrame that was written
+    left_out = (target, "state", "", "Unnamed: 0")  # the last two are the index of a saved DataFrame
     names = {c: c.removeprefix(prefix) for c in columns if c.startswith(prefix) and c not in left_out}
     if space is not None:
         names = {column: name for column, name in names.items() if name in space}
@@ -230,7 +230,7 @@ def space_spanned(configurations: Sequence[Mapping[str, Any]]) -> Space:
         values = [configuration[name] for configuration in configurations if name in configuration]
         numbers = all(isinstance(v, int | float | np.number) and not isinstance(v, bool | np.bool_) for v in values)
         if len({(type(v), v) for v in values}) < 2 and len(values) == len(configurations):
-            continue  # what never varies is not a parameter
+            continue  # a value that never varies is not a parameter
         if not numbers:
             parameters[name] = Categorical(sorted(set(values), key=lambda v: (type(v).__name__, str(v))))
         elif all(float(v).is_integer() for v in values) and min(values) < max(values):
@@ -240,7 +240,7 @@ def space_spanned(configurations: Sequence[Mapping[str, Any]]) -> Space:
         else:
             parameters[name] = Categorical([values[0]])
     if not parameters:
-        raise InvalidInput("no parameter varies between the trials: there is nothing to compare")
+        raise InvalidInput("no parameter varies between trials: there is nothing to compare")
     conditions = {
         name: _condition(name, configurations, parameters)
         for name in parameters
@@ -252,7 +252,7 @@ def space_spanned(configurations: Sequence[Mapping[str, Any]]) -> Space:
 def _some(complete: Sequence[Any], others: Mapping[str, int]) -> None:
     if not complete:
         told = ", ".join(f"{n} {state}" for state, n in others.items())
-        raise InvalidInput(f"there is no completed trial with a value{f' (there are {told})' if told else ''}")
+        raise InvalidInput(f"no completed trial has a value{f' (found: {told})' if told else ''}")
 
 
 def _is_missing(value: Any) -> bool:

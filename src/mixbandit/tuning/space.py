@@ -13,25 +13,25 @@ from mixbandit.actions import Box, Levels, MixedBox, Pin
 from mixbandit.errors import InvalidInput, reading
 from mixbandit.tuning.parameters import Categorical, Parameter, parameter_from_state_dict
 
-# Encoding and decoding loses no more than this of a coordinate.
+# The largest error of a coordinate after encoding and decoding.
 _ROUNDING = 1e-12
 
 
 class Space(Mapping[str, Parameter]):
     """Named parameters, in the order given.
 
-    `conditions` says which of them matter only where a categorical one has certain values:
-    `{"degree": ("kernel", ["poly"])}`. Elsewhere they need not be given, and are not part of what is decoded.
+    `conditions` lists those that matter only if a categorical one has certain values:
+    `{"degree": ("kernel", ["poly"])}`. Otherwise they need not be given, and decoding leaves them out.
     """
 
     def __init__(
         self, parameters: Mapping[str, Parameter], conditions: Mapping[str, tuple[str, Iterable[Any]]] | None = None
     ) -> None:
         if not isinstance(parameters, Mapping) or not parameters:
-            raise InvalidInput(f"a Space is made from a dict of at least one named parameter, got {parameters!r}")
+            raise InvalidInput(f"a Space needs a dict of at least one named parameter, got {parameters!r}")
         for name, parameter in parameters.items():
             if not isinstance(name, str) or not name:
-                raise InvalidInput(f"parameters are named by text, got {name!r}")
+                raise InvalidInput(f"parameter names must be strings, got {name!r}")
             if not isinstance(parameter, Parameter):
                 raise InvalidInput(f"{name} must be a Float, Int or Categorical, got {parameter!r}")
         self._parameters = dict(parameters)
@@ -91,13 +91,13 @@ class Space(Mapping[str, Parameter]):
         return pins
 
     def _absent(self, name: str) -> Array:
-        """Coordinates that stand for a parameter that does not matter: the middle, or none of the choices."""
+        """Coordinates for a parameter that does not matter: the middle, or none of the choices."""
         return np.zeros(self[name].width) if isinstance(self[name], Categorical) else np.full(1, 0.5)
 
     def columns(self, name: str) -> range:
-        """Where a parameter is found in a row."""
+        """The columns of a parameter."""
         if name not in self._columns:
-            raise InvalidInput(f"there is no parameter {name!r}; there are {', '.join(self)}")
+            raise InvalidInput(f"there is no parameter {name!r}; the parameters are {', '.join(self)}")
         return self._columns[name]
 
     def encode(self, parameters: Mapping[str, Any]) -> Array:
@@ -120,7 +120,7 @@ class Space(Mapping[str, Parameter]):
         return np.array([self.encode(parameters) for parameters in configurations]).reshape(-1, self.dim)
 
     def snapped(self, row: Array) -> Array:
-        """The row of the nearest configuration; the same one if it stands for a configuration already."""
+        """The row of the nearest configuration; the row itself if it already encodes one."""
         nearest = self.encode(self.decode(row))
         return row if np.abs(nearest - row).max() <= _ROUNDING else nearest
 
@@ -131,7 +131,7 @@ class Space(Mapping[str, Parameter]):
         return same_row(self.encode(one), self.encode(other))
 
     def decode(self, row: Array) -> dict[str, Any]:
-        """The nearest allowed parameters, those that matter."""
+        """The nearest allowed values of the parameters that matter."""
         values = {n: self[n].decode(row[columns.start : columns.stop]) for n, columns in self._columns.items()}
         return {name: value for name, value in values.items() if self.is_active(name, values)}
 
@@ -141,10 +141,10 @@ class Space(Mapping[str, Parameter]):
         return [self.decode(row) for row in rows]
 
     def spread(self, n: int, *, rng: int | np.random.Generator | None = None) -> list[dict[str, Any]]:
-        """Configurations that cover the space more evenly than independent ones, however many of them are used."""
-        from scipy.stats.qmc import Sobol  # takes as long to import as all the rest
+        """Configurations that cover the space more evenly than independent ones, for any n."""
+        from scipy.stats.qmc import Sobol  # as slow to import as everything else together
 
-        # A power of two at a time, as the sequence likes it; its beginning does not depend on how many follow.
+        # A power of two at a time, which suits Sobol sequences; the first points do not depend on how many follow.
         quantiles = Sobol(len(self), seed=np.random.default_rng(rng)).random_base2(
             max(positive_int(n, "n") - 1, 1).bit_length()
         )
@@ -173,7 +173,7 @@ def _checked_conditions(
 ) -> dict[str, tuple[str, tuple[Any, ...]]]:
     """The conditions, parents before their children."""
     if not isinstance(conditions, Mapping):
-        raise InvalidInput(f"conditions must be a dict, as {{'degree': ('kernel', ['poly'])}}; got {conditions!r}")
+        raise InvalidInput(f"conditions must be a dict such as {{'degree': ('kernel', ['poly'])}}; got {conditions!r}")
     known: dict[str, tuple[str, tuple[Any, ...]]] = {}
     for child, condition in conditions.items():
         if not isinstance(condition, tuple | list) or len(condition) != 2:
@@ -193,11 +193,11 @@ def _checked_conditions(
         waiting = {child: parent for child, (parent, _) in known.items() if child not in ordered}
         ready = [child for child, parent in waiting.items() if parent not in waiting]
         if not ready:
-            raise InvalidInput(f"conditions must not go round in circles, got {dict(conditions)!r}")
+            raise InvalidInput(f"conditions must not be circular, got {dict(conditions)!r}")
         ordered |= {child: known[child] for child in ready}
     return ordered
 
 
 def same_row(one: Array, other: Array) -> bool:
-    """Whether two rows stand for one configuration, up to rounding."""
+    """Whether two rows encode the same configuration, up to rounding."""
     return bool(np.abs(one - other).max() <= _ROUNDING)

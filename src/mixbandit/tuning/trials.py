@@ -1,4 +1,4 @@
-"""Trials: configurations to try, what came of them, and what is recommended."""
+"""Trials: configurations to try, their values, and recommendations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """A configuration to try. Its interval is the one that was known when it was chosen."""
+    """A configuration to try. Its interval is the one known when it was chosen."""
 
     id: int
     parameters: dict[str, Any]
@@ -27,7 +27,7 @@ class Trial:
 
     @property
     def trusted(self) -> bool:
-        """False: the values refute what was stated, and nothing is guaranteed."""
+        """False if the values refute the assumptions, so that nothing is guaranteed."""
         return self.choice.trusted
 
     def __eq__(self, other: object) -> bool:
@@ -41,7 +41,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Told:
-    """A value that came in, with the interval of its trial; what was learnt from elsewhere has none."""
+    """A value, with the interval of its trial; values learnt from another run have none."""
 
     parameters: dict[str, Any]
     value: float
@@ -55,4 +55,4 @@ class Recommendation:
     parameters: dict[str, Any]
     interval: Interval
     by: str
-    trusted: bool = True  # False: the values refute what was stated, and nothing is guaranteed
+    trusted: bool = True  # False: the values refute the assumptions, and nothing is guaranteed

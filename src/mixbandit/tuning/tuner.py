@@ -1,4 +1,4 @@
-"""Tuning under noise: ask for configurations, tell their values, and get an answer that carries a certificate."""
+"""Tuning under noise: ask for configurations, tell their values, and get a certified answer."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from mixbandit.tuning.space import Space
 from mixbandit.tuning.trials import Told, Trial
 
 # Chosen by measurement (docs/tuning.md): acting on a twentieth of the half-width earns more than on all of it, once a
-# few trials are spread over the space. Bounds that are reported are never scaled.
+# few trials are spread over the space. Reported bounds are never scaled.
 EXPLORATION, INITIAL = 0.05, 10
 
 
 class Tuner(Reports):
-    """Choose configurations of a space by noisy values, one at a time or in batches, and certify the answer.
+    """Choose configurations of a space from noisy values, one at a time or in batches, and certify the answer.
 
     State what you know about values, as `Assumptions` or as its keywords: `reward_range` and `samples`, or `sigma` and
     a `norm_bound`. The noise of different trials must be independent: draw new validation data for every trial.
 
-    After `initial` trials that are spread over the space, the tuner plays optimism on closed-form bounds whose width is
-    scaled by `exploration`, or on `exact` ones, which takes longer; or it acts by a rule of yours, `acting`, such as
+    After `initial` trials spread over the space, the tuner maximises upper bounds: closed-form ones whose width is
+    scaled by `exploration`, or `exact` ones, which take longer. Or it acts by your own rule, `acting`, such as
     `mixbandit.bandits.Thompson()`. How it acts never changes what it guarantees. Values may come late and in any order;
-    trials that fail are given up with `fail`.
+    use `fail` for trials that fail.
     """
 
-    objective: Assumptions = setting("assumptions", "What version 0.1.0 called the assumptions.")
-    told: int = setting("moment.t", "How many values it has learnt from.")
+    objective: Assumptions = setting("assumptions", "The assumptions, by their name in version 0.1.0.")
+    told: int = setting("moment.t", "The number of values learnt from.")
 
     def __init__(
         self,
@@ -65,12 +65,12 @@ class Tuner(Reports):
             width = EXPLORATION if exploration is None else nonnegative(exploration, "exploration")
             acting = Optimism(None if exact else sequence.alpha0, width)
         elif exploration is not None or exact:
-            raise InvalidInput("exploration and exact are settings of the default way of acting, not of `acting`")
+            raise InvalidInput("exploration and exact only apply to the default rule, not to `acting`")
         generator = as_generator(rng)
         self._spread_seed = int(generator.integers(2**32))
         options = {"rng": generator, "track_regret": False, "quick": True}
         self._policy = Policy(sequence, self.space.region, rule=acting, **options)  # type: ignore[arg-type]
-        self._policy.sequence.silent = True  # the tuner says what is refuted, in terms of values
+        self._policy.sequence.silent = True  # the tuner reports refutations itself, in terms of values
         self.state = TunerState(self._policy.state)
 
     def __repr__(self) -> str:
@@ -78,12 +78,12 @@ class Tuner(Reports):
 
     @property
     def policy(self) -> Policy:
-        """The policy that chooses, as it is now: a copy, with which one can try things out."""
+        """A copy of the current policy, safe to experiment with."""
         return self._policy.at(self.state.bandit)
 
     @property
     def pending(self) -> tuple[Trial, ...]:
-        """Trials that were asked for, and neither told nor failed."""
+        """Trials asked for, but not yet told or failed."""
         return tuple(self._trial(choice) for choice in persistent.values(self.state.bandit.pending))
 
     @overload
@@ -91,7 +91,7 @@ class Tuner(Reports):
     @overload
     def ask(self, n: int) -> list[Trial]: ...
     def ask(self, n: int | None = None) -> Trial | list[Trial]:
-        """What to try next; with `n`, a list of as many, in which no two are equal where a parameter is continuous."""
+        """The next trial; with `n`, a list of n trials, all different if a parameter is continuous."""
         count = 1 if n is None else positive_int(n, "n")
         self._say_if_refuted()
         policy, used = self.policy, self.state.spread_used
@@ -99,26 +99,27 @@ class Tuner(Reports):
         spread = min(max(self.initial - waiting, 0), count)
         choices: list[Choice] = []
         if spread:
-            # Past what was learnt elsewhere, too: that may have begun with the same configurations.
+            # Skip past learnt runs as well: they may have started with the same configurations.
             first = max(used, waiting)
             used = first + spread
             choices += self._spread(policy, first, spread)
         if spread < count:
             choices += [self._as_configuration(policy, choice) for choice in policy.ask(n=count - spread)]
-        self.state = self.state._replace(bandit=policy.state, spread_used=used)
-        self._say_if_refuted()
         trials = [self._trial(choice) for choice in choices]
+        if policy.state.refuted:
+            self._note_refuted()
+        self.state = self.state._replace(bandit=policy.state, spread_used=used)
         return trials[0] if n is None else trials
 
     def _spread(self, policy: Policy, first: int, count: int) -> Iterable[Choice]:
-        """Configurations of the beginning as choices, none of which repeats a pending one."""
+        """Initial configurations as choices, none of which repeats a pending one."""
         region, rng = self.space.region, np.random.default_rng((policy.state.seed, policy.rounds))
         for row in self.space.encode_all(self.space.spread(first + count, rng=self._spread_seed)[first:]):
             pending = [choice.action for choice in policy.pending]
             yield policy.adopt(self.space.snapped(nudged(row, region, pending, rng)))
 
     def _as_configuration(self, policy: Policy, choice: Choice) -> Choice:
-        """The choice at a row that stands for a configuration, where a parameter has too many values to list them."""
+        """The choice moved to the nearest configuration, for parameters with too many values to list."""
         row = self.space.snapped(choice.action)
         if row is choice.action:
             return choice
@@ -126,7 +127,7 @@ class Tuner(Reports):
         return policy.adopt(row)
 
     def adopt(self, parameters: Mapping[str, Any]) -> Trial:
-        """Count a configuration of somebody else's as a trial, to be told like any other: what is tried already."""
+        """Add a configuration chosen elsewhere, such as one already running, as a trial to be told like any other."""
         row = self.space.encode(parameters)
         self._say_if_refuted()
         policy = self.policy
@@ -135,7 +136,7 @@ class Tuner(Reports):
         return dataclasses.replace(self._trial(choice), parameters=dict(parameters))
 
     def tell(self, trial: Trial | int, value: float) -> Self:
-        """The value of a trial, given as a Trial or by its id."""
+        """Tell the value of a trial, which is a Trial or its id."""
         number = as_number(value, "value")
         reward = self.assumptions.reward(np.array([number]))
         choice = self._waiting(trial)
@@ -147,19 +148,19 @@ class Tuner(Reports):
         return self
 
     def fail(self, trial: Trial | int) -> Self:
-        """Give up a trial that brings no value. What made it fail must have nothing to do with its noise."""
+        """Drop a trial that has no value. The reason must have nothing to do with its noise."""
         bandit = self.state.bandit.without(self._waiting(trial), played=False)
         self.state = self.state._replace(bandit=bandit)
         return self
 
     def learn(self, history: Any, *, value: str | None = None) -> Self:
-        """Learn from a run that is there already: whatever `certify` reads, of this space and direction.
+        """Learn from an existing run: anything that `certify` reads, with this space and direction.
 
-        An Optuna study says its direction, which must be the tuner's; a table does not.
+        An Optuna study has a direction, which must be the tuner's; a table has none.
         """
         run = read_run(history, space=self.space, value=value)
         if run.says_direction and run.direction != self.assumptions.direction:
-            raise InvalidInput(f"the study wants to {run.direction}, this tuner to {self.assumptions.direction}")
+            raise InvalidInput(f"the study is to {run.direction}, but this tuner is to {self.assumptions.direction}")
         bandit, kept = self.state.bandit, self.state.history
         moment = bandit.moment.learnt(run.rows, self.assumptions.reward(run.values))
         for i, (parameters, number) in enumerate(zip(run.configurations, run.values.tolist(), strict=True)):
@@ -173,34 +174,36 @@ class Tuner(Reports):
         new.__dict__.update(self.__dict__)
         return new
 
-    def knowing(self, moment: Moment, pending: Iterable[Array], *, begun: int) -> Self:
-        """A tuner with these settings that knows a moment and pending rows; `begun` trials have been asked for."""
+    def knowing(
+        self, moment: Moment, pending: Iterable[Array], *, begun: int, refuted: bool = False, warm: Array | None = None
+    ) -> Self:
+        """A tuner with these settings and the given moment and pending rows; `begun` trials have been asked for."""
         new, policy = self.copy(), self.policy
-        policy.state = policy.state.learnt(moment)._replace(refuted=moment.is_refuted)
+        policy.state = policy.state.learnt(moment)._replace(refuted=refuted or moment.is_refuted, warm=warm)
         for row in pending:
             policy.adopt(row)
         new.state = TunerState(policy.state, spread_used=begun, said_refuted=True)
         return new
 
     def reseed(self, rng: int | np.random.Generator | None) -> Self:
-        """Go on with other random numbers: for copies that must not all choose the same."""
+        """Continue with other random numbers, so that copies do not all make the same choices."""
         seed = int(as_generator(rng).integers(2**63))
         self.state = self.state._replace(bandit=self.state.bandit._replace(seed=seed))
         return self
 
     def _waiting(self, trial: Trial | int) -> Choice:
-        """The pending choice that a trial, or its id, stands for; InvalidInput for any other."""
+        """The pending choice of a trial or its id; InvalidInput if there is none."""
         number = trial.id if isinstance(trial, Trial) else trial
         if isinstance(number, bool) or not isinstance(number, int | np.integer):
-            raise InvalidInput(f"a trial is named by a Trial or its id, got {trial!r}")
+            raise InvalidInput(f"trial must be a Trial or its id, got {trial!r}")
         known: Choice | None = persistent.get(self.state.bandit.pending, int(number))
         if known is None:
             pending = list(persistent.values(self.state.bandit.pending))
             waiting = ", ".join(str(choice.id) for choice in pending[:5]) or "none"
-            problem = "has been told or has failed already" if 0 <= number < self.state.bandit.rounds else "is unknown"
+            problem = "has already been told or has failed" if 0 <= number < self.state.bandit.rounds else "is unknown"
             raise InvalidInput(f"trial {number} {problem}; waiting for values: {waiting}")
         if isinstance(trial, Trial) and not self.space.same(trial.parameters, self.space.decode(known.action)):
-            raise InvalidInput(f"trial {number} was asked of another tuner: here it is {self._trial(known)}")
+            raise InvalidInput(f"trial {number} belongs to another tuner: here it is {self._trial(known)}")
         return known
 
     def _trial(self, choice: Choice) -> Trial:
@@ -221,7 +224,7 @@ class Tuner(Reports):
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any], features: FeatureMap | None = None) -> Self:
-        """The tuner that `state_dict` described; `features` again if they are a user's function."""
+        """The tuner of a `state_dict`; pass `features` again if they are a user's function."""
         if state.get("type") != "Tuner":
             raise DamagedState(f"this is the state of a {state.get('type')!r}, not of a Tuner")
         new = cls.__new__(cls)
@@ -239,10 +242,10 @@ class Tuner(Reports):
         return new
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to one file, atomically; pending trials are part of it."""
+        """Write everything to one file, atomically, pending trials included."""
         write_state(path, self.state_dict())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], features: FeatureMap | None = None) -> Self:
-        """Go on from a file, bit for bit."""
+        """Continue from a file, bit for bit."""
         return cls.from_state_dict(read_state(path), features)

@@ -2,7 +2,7 @@
 
 from mixbandit._extras import import_extra
 
-import_extra("optuna", extra="optuna")  # before anything that needs it, with a message that says what to install
+import_extra("optuna", extra="optuna")  # import first, with a message that says what to install
 
 from mixbandit.integrations.optuna.sampler import LOWER, UPPER, MixBanditSampler  # noqa: E402
 from mixbandit.integrations.optuna.stopping import StopOnGap  # noqa: E402

@@ -1,6 +1,6 @@
 """The sampler.
 
-It keeps nothing that the study does not hold: whoever opens the study, in whatever process, goes on from its trials.
+It keeps nothing that is not in the study: any process that opens the study continues from its trials.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 
-# Attributes of a trial: the interval of its expected value when it was chosen.
+# Attributes of a trial: the interval of its expected value, known when it was chosen.
 LOWER, UPPER = "mixbandit_lower", "mixbandit_upper"
-# Where the noise is not stated, the sampler acts as if it were this share of the values' range.
+# If the noise is not stated, the sampler acts as if it were this share of the values' range.
 _GUESSED_NOISE, _DETERMINISTIC_NOISE = 0.1, 0.01
-# How often a choice is made anew because another process made the same one.
+# How often to choose again because another process made the same choice.
 _MOST_ATTEMPTS = 5
 
 
@@ -44,14 +44,14 @@ class MixBanditSampler(BaseSampler):
     """Optuna's trials chosen by mixbandit's `Tuner`: optimism under noise, with intervals that hold.
 
     State what you know about values, as `mixbandit.Assumptions` or its keywords: `reward_range` and `samples`, or
-    `sigma` and a `norm_bound`. Then trials that were chosen as a whole carry an interval for their expected value, as
-    user attributes `mixbandit_lower` and `mixbandit_upper`, and `certificate(study)` says what is guaranteed. Otherwise
-    the sampler goes by the range of the values so far, and certifies nothing.
+    `sigma` and a `norm_bound`. Then trials whose parameters were all chosen together carry an interval for their
+    expected value, as user attributes `mixbandit_lower` and `mixbandit_upper`, and `certificate(study)` says what is
+    guaranteed. Otherwise the sampler goes by the range of the values so far, and certifies nothing.
 
-    Parameters that not every trial has are sampled by `independent_sampler`, unless the whole `space`, with its
-    conditions, is given. `n_startup_trials` are spread over the space, or left to an `independent_sampler` that is
-    given. RUNNING trials, of other threads and processes too, count as pending. Trials that are pruned or fail do not
-    count; for intervals to hold, that must have nothing to do with the noise of their values.
+    Parameters that only some trials have are sampled by `independent_sampler`, unless the whole `space`, with its
+    conditions, is given. The first `n_startup_trials` are spread over the space, or left to `independent_sampler` if
+    given. RUNNING trials, including those of other threads and processes, count as pending. Pruned and failed trials do
+    not count; for intervals to hold, the reason must have nothing to do with the noise of their values.
     """
 
     def __init__(
@@ -70,11 +70,11 @@ class MixBanditSampler(BaseSampler):
         known = Assumptions.of(assumptions, stated)
         self._stated = known if known.is_stated else None
         if self._stated is None and (known.samples is not None or known.norm_bound is not None):
-            raise InvalidInput("samples and norm_bound say nothing without reward_range or sigma")
+            raise InvalidInput("samples and norm_bound need reward_range or sigma")
         if self._stated is not None:
             if deterministic_objective:
-                raise InvalidInput("deterministic_objective says that there is no noise; reward_range or sigma do not")
-            self._stated.check_complete()  # what is missing is said here, not in the first trial
+                raise InvalidInput("deterministic_objective means no noise, but reward_range and sigma imply noise")
+            self._stated.check_complete()  # report missing assumptions here, not in the first trial
         self._space = Space(space) if isinstance(space, dict) else space
         if self._space is not None and not isinstance(self._space, Space):
             raise InvalidInput(f"space must be a Space or a dict of parameters, got {space!r}")
@@ -84,11 +84,11 @@ class MixBanditSampler(BaseSampler):
         self._warn_independent_sampling = bool(warn_independent_sampling)
         self._independent_sampler = independent_sampler
         self._seed = int(np.random.default_rng(seed).integers(2**63))
-        self._said: set[str] = set()  # what was warned of
+        self._said: set[str] = set()  # warnings already given
         self._forget()
 
     def _forget(self) -> None:
-        """Begin with the study again."""
+        """Start afresh from the study."""
         self._lock = threading.RLock()
         self._study: tuple[Any, int] | None = None
         self._reading: Reading | None = None
@@ -96,7 +96,7 @@ class MixBanditSampler(BaseSampler):
         self._intersection = optuna.search_space.IntersectionSearchSpace()
 
     def __getstate__(self) -> dict[str, Any]:
-        # What is left out is found again in the study.
+        # The rest is recovered from the study.
         gone = ("_lock", "_study", "_reading", "_chosen", "_intersection")
         return {k: v for k, v in self.__dict__.items() if k not in gone}
 
@@ -105,14 +105,14 @@ class MixBanditSampler(BaseSampler):
         self._forget()
 
     def reseed_rng(self) -> None:
-        """Forget the seed, not what was learnt: Optuna calls this for every trial of a thread of its own."""
+        """Forget the seed, not what was learnt: Optuna calls this for trials that run in their own threads."""
         with self._lock:
             self._seed = int(np.random.default_rng().integers(2**63))
         if self._independent_sampler is not None:
             self._independent_sampler.reseed_rng()
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
-        """The whole space where it was given, else what all completed trials share."""
+        """The whole space if given, otherwise what all completed trials share."""
         with self._lock:
             self._turn_to(study)
             return self._search_space(study)
@@ -130,14 +130,14 @@ class MixBanditSampler(BaseSampler):
         self._raise_error_if_multi_objective(study)
         if not search_space:
             return {}
-        # One thread at a time: the next one must see what this one chose.
+        # One thread at a time: each must see what the previous one chose.
         with self._lock:
             self._turn_to(study)
             chosen = self._choose(study, trial, search_space)
         return {} if chosen is None else {n: v for n, v in chosen.parameters.items() if n in search_space}
 
     def _choose(self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]) -> Trial | None:
-        """What the tuner asks for, unless another process is at it already; None in a startup that is not ours."""
+        """The tuner's choice, unless another process already has it; None in a startup phase that is not ours."""
         trials = study.get_trials(deepcopy=False)
         reading = self._read(study, trials, search_space)
         tuner = reading.tuner_knowing(trials, but=trial.number)
@@ -148,10 +148,12 @@ class MixBanditSampler(BaseSampler):
             self._said.add("refuted")
             tuner.say_refuted()
         for attempt in range(_MOST_ATTEMPTS):
-            # The seed and the trial's number: processes with one seed must not all choose the same.
-            chosen = tuner.copy().reseed(np.random.default_rng((self._seed, trial.number, attempt))).ask()
+            # Seed and trial number: processes with the same seed must not all make the same choice.
+            asked = tuner.copy().reseed(np.random.default_rng((self._seed, trial.number, attempt)))
+            chosen = asked.ask()
+            reading.remember(asked)
             publish(study, trial, reading.internal(chosen.parameters))
-            # Of two processes that chose the same at the same time, at least the later one sees it now.
+            # If two processes made the same choice at the same time, at least the later one sees it now.
             running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
             others = reading.running(running, but=trial.number)
             if not reading.is_taken(chosen.parameters, others.values()):
@@ -160,7 +162,7 @@ class MixBanditSampler(BaseSampler):
         return chosen
 
     def tuner(self, study: Study) -> Tuner:
-        """A tuner that knows the study as it is now: its completed trials, and those that are under way."""
+        """A tuner with the current study: its completed and its running trials."""
         with self._lock:
             self._turn_to(study)
             trials = study.get_trials(deepcopy=False)
@@ -169,15 +171,15 @@ class MixBanditSampler(BaseSampler):
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
-        """Choose one parameter by itself: in the first trial, and where it is not part of every trial."""
+        """Choose one parameter on its own: in the first trial, and if only some trials have it."""
         self._raise_error_if_multi_objective(study)
         if self._warn_independent_sampling and param_name not in self._said:
             complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
             if len(complete) >= max(self._n_startup_trials, 1):
                 self._said.add(param_name)
                 _logger.warning(
-                    f"The parameter {param_name!r} is sampled independently, first in trial {trial.number}: not every "
-                    "trial so far has it, with the same range. State the whole space, with its conditions, as "
+                    f"The parameter {param_name!r} is sampled independently from trial {trial.number} on: not every "
+                    "trial so far has it with the same range. State the whole space, with its conditions, as "
                     "space=mixbandit.Space({…}, {…}) to have it chosen with the others, or pass "
                     "warn_independent_sampling=False."
                 )
@@ -187,12 +189,12 @@ class MixBanditSampler(BaseSampler):
         return sampler.sample_independent(study, trial, param_name, param_distribution)
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
-        """Nothing of ours; the independent sampler may want to know."""
+        """Only passed on to the independent sampler."""
         if self._independent_sampler is not None:
             self._independent_sampler.before_trial(study, trial)
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
-        """Attach the interval that was known when the trial was chosen, if it was played as it was chosen."""
+        """Attach the interval known when the trial was chosen, if it ran with the chosen parameters."""
         with self._lock:
             ours = self._study == identity(study)
             reading, chosen = self._reading, self._chosen.pop(trial.number, None) if ours else None
@@ -205,11 +207,11 @@ class MixBanditSampler(BaseSampler):
             self._independent_sampler.after_trial(study, trial, state, values)
 
     def stop_on_gap(self, gap: float, *, every: int = 10) -> StopOnGap:
-        """A callback for `study.optimize` that stops once the gap is proven, with what this sampler was told."""
+        """A callback for `study.optimize` that stops once the gap is proven, under this sampler's assumptions."""
         return StopOnGap(gap, every=every, space=self._space, assumptions=self._stated or Assumptions())
 
     def certificate(self, study: Study) -> StudyCertificate:
-        """What is guaranteed of the study's best configuration; AssumptionsMissing if nothing was stated."""
+        """What is guaranteed about the study's best configuration; AssumptionsMissing if nothing was stated."""
         known = (self._stated or Assumptions()).towards(study.direction.name.lower())
         return certify(study, known, space=self._space)
 
@@ -218,9 +220,9 @@ class MixBanditSampler(BaseSampler):
             return
         self._said.add("")
         number, has = reading.beyond
-        advice = "is that what you mean?" if self._space else "state all of it as space=mixbandit.Space({…}, {…})."
+        advice = "is that intended?" if self._space else "state the whole space as space=mixbandit.Space({…}, {…})."
         _logger.warning(
-            f"Trials carry no intervals: trial {number} has the parameters {has}, the space has "
+            f"Trials carry no intervals: trial {number} has the parameters {has}, but the space has "
             f"{', '.join(reading.space)}; {advice}"
         )
 
@@ -228,14 +230,14 @@ class MixBanditSampler(BaseSampler):
         return self._stated is not None and reading.is_whole
 
     def _turn_to(self, study: Study) -> None:
-        """Forget what belongs to another study."""
+        """Forget everything about another study."""
         now = identity(study)
         if self._study is None or self._study[0] is not now[0] or self._study[1] != now[1]:
             self._study, self._reading, self._chosen = now, None, {}
             self._intersection = optuna.search_space.IntersectionSearchSpace()
 
     def _read(self, study: Study, trials: list[FrozenTrial], search_space: dict[str, BaseDistribution]) -> Reading:
-        """How to read the study's trials: as before, unless its space or the scale of its values is another now."""
+        """How to read the study's trials: as before, unless its space or the scale of its values changed."""
         direction, reading = study.direction.name.lower(), self._reading
         if reading is not None and reading.distributions != search_space:
             reading = None
@@ -250,7 +252,7 @@ class MixBanditSampler(BaseSampler):
             guess = Assumptions((0.0, 1.0), sigma=self._guessed_noise)
             assumptions = (self._stated or guess).towards(direction)
             initial = self._n_startup_trials if self._independent_sampler is None else 0
-            # Whoever begins with the study again goes on with the same beginning.
+            # The same seed each time: a restarted process continues the same initial sequence.
             tuner = Tuner(space, assumptions, exploration=self._exploration, initial=initial, rng=self._seed)
             reading = self._reading = Reading(search_space, tuner, scale)
         return reading

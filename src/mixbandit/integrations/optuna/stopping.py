@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class StopOnGap:
-    """A callback for `study.optimize`: stop once no configuration can be better than the recommended one by `gap`.
+    """A callback for `study.optimize`: stop once no configuration can beat the recommended one by `gap`.
 
-    It looks after every `every` completed trials. `certificate` is what it saw last. State the same about values as for
-    `mixbandit.certify`.
+    It checks after every `every` completed trials; `certificate` is the latest result. State the same assumptions
+    as for `mixbandit.certify`.
     """
 
     def __init__(
@@ -32,13 +32,13 @@ class StopOnGap:
     ) -> None:
         self.gap, self.every = positive(gap, "gap"), positive_int(every, "every")
         self._stated = Assumptions.of(assumptions, stated)
-        self._stated.check_complete()  # what is missing is said here
+        self._stated.check_complete()  # report missing assumptions here
         self._space = space
         self._looked_at = 0
         self.certificate: StudyCertificate | None = None
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
-        """Look, now and then."""
+        """Check, every `every` completed trials."""
         complete = len(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)))
         if complete < self._looked_at + self.every:
             return

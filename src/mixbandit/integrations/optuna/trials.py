@@ -1,12 +1,13 @@
-"""A study's trials as a tuner sees them: rows and rewards of what is complete, rows of what is under way.
+"""A study's trials as a tuner sees them: rows and rewards of completed trials, rows of running ones.
 
-Nothing is mirrored. Every time a trial is to be chosen, what is known is made from the study's trials; only what is
-costly and cannot change, the encoded row of a completed trial, is kept by its number.
+Nothing is mirrored. Each choice starts from the study's trials; only the encoded rows of completed trials, which are
+costly and cannot change, are cached by trial number.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,18 +25,20 @@ from mixbandit.tuning.space import same_row
 if TYPE_CHECKING:
     from optuna.study import Study
 
-# The attribute of a trial that tells other processes its parameters, before the objective has asked for all of them.
+# The attribute that tells other processes a trial's parameters, before the objective has asked for all of them.
 _CHOSEN = "mixbandit:parameters"
 _LONGEST_ATTRIBUTE = 2045  # of a database
-# The range of values seen so far is taken a little larger, so that not every new best value changes it.
+# A margin on the range of values so far, so that not every new best value changes it.
 _MARGIN = 0.25
-# Values beyond this, infinite ones too, are taken as this.
+# Values beyond this, including infinite ones, are clipped to it.
 _LARGEST = 1e50
+# At how many moments of a study that is opened again the assumptions are tested.
+_MOST_LOOKS = 50
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Where nothing is stated of values: the range that is mapped to [0, 1]; values outside are cut to it."""
+    """Without assumptions about values: the range that is mapped to [0, 1]; values outside are clipped."""
 
     low: float
     high: float
@@ -43,7 +46,7 @@ class Scale:
 
     @classmethod
     def of(cls, values: Array, direction: str, before: Scale | None) -> Scale:
-        """A range that holds the good values, with a margin; `before` as long as it does."""
+        """A range that contains the good values, with a margin; `before` as long as that does."""
         gains = np.clip(values if direction == "maximize" else -values, -_LARGEST, _LARGEST)
         best = float(gains.max(initial=-_LARGEST))
         if before is not None:
@@ -52,7 +55,7 @@ class Scale:
                 return before
         if not len(values):
             return cls(0.0, 1.0, 0)
-        # Far worse values than most would leave the others no resolution.
+        # Extremely bad values would leave the others no resolution.
         middle = float(np.median(gains))
         worst = max(float(gains.min()), middle - 3.0 * (best - middle)) if best > middle else float(gains.min())
         width = best - worst
@@ -62,15 +65,16 @@ class Scale:
         return cls(*((low, high) if direction == "maximize" else (-high, -low)), len(values))
 
     def __call__(self, value: float) -> float:
-        """A value, between 0 and 1."""
+        """The value, scaled to [0, 1]."""
         return min(max((min(max(value, -_LARGEST), _LARGEST) - self.low) / (self.high - self.low), 0.0), 1.0)
 
 
 class Seen(NamedTuple):
-    """A completed trial: its row, None if it has other parameters than the space; whether the space covers it."""
+    """A completed trial: its row, None if its parameters do not fit the space; and whether the space covers it."""
 
     row: Array | None
     is_covered: bool
+    reward: float
 
 
 @dataclass
@@ -78,12 +82,14 @@ class Reading:
     """How the trials of one study are read: in this space, on this scale."""
 
     distributions: dict[str, BaseDistribution]
-    tuner: Tuner  # that has seen nothing
+    tuner: Tuner  # without any data
     scale: Scale | None
     seen: dict[int, Seen] = field(default_factory=dict)  # completed trials, by number
     constants: dict[str, Any] = field(default_factory=dict)  # of parameters that are not in the space
     beyond: tuple[int, str] | None = None  # the first trial with parameters beyond the space, and their names
-    learnt: tuple[frozenset[int], Moment] | None = None  # the last moment, and the trials that it knows
+    refuted: bool = False  # whether the values have been seen to refute what was stated
+    warm: Array | None = None  # where the last search ended: a hint for the next one
+    learnt: tuple[frozenset[int], Moment] | None = None  # the last moment, and the trials it includes
 
     @property
     def space(self) -> Space:
@@ -95,24 +101,27 @@ class Reading:
         return self.beyond is None
 
     def moment(self, trials: Iterable[FrozenTrial]) -> Moment:
-        """What the completed trials leave possible."""
+        """What is known from the completed trials."""
         rows: dict[int, tuple[Array, float]] = {}
         for trial in trials:
             if trial.state == TrialState.COMPLETE and trial.value is not None:
-                row = self._seen(trial).row
-                if row is not None:
-                    rows[trial.number] = row, self._reward(trial)
+                seen = self._seen(trial)
+                if seen.row is not None:
+                    rows[trial.number] = seen.row, seen.reward
         known, moment = self.learnt or (frozenset(), self.tuner.moment)
-        if not known <= rows.keys():  # a trial is no longer what it was
+        if not known <= rows.keys():  # a trial has changed
             known, moment = frozenset(), self.tuner.moment
         new = [rows[number] for number in rows if number not in known]
-        if new:
-            moment = moment.after(np.array([row for row, _ in new]), np.array([reward for _, reward in new]))
+        # A refutation stands, so that whoever opens the study looks at earlier moments, too.
+        step = max(1, math.ceil(len(new) / _MOST_LOOKS))
+        for part in (new[i : i + step] for i in range(0, len(new), step)):
+            moment = moment.after(np.array([row for row, _ in part]), np.array([reward for _, reward in part]))
+            self.refuted |= self.scale is None and moment.is_refuted
         self.learnt = frozenset(rows), moment
         return moment
 
     def running(self, trials: Iterable[FrozenTrial], but: int | None = None) -> dict[int, Array]:
-        """Rows of the trials that are under way, by number: where their parameters are known, and in the space."""
+        """Rows of running trials, by number, if their parameters are known and in the space."""
         found = {}
         for trial in trials:
             if trial.state == TrialState.RUNNING and trial.number != but:
@@ -123,9 +132,15 @@ class Reading:
         return found
 
     def tuner_knowing(self, trials: list[FrozenTrial], but: int | None = None) -> Tuner:
-        """A tuner that knows these trials, but for one."""
-        running = self.running(trials, but).values()
-        return self.tuner.knowing(self.moment(trials), running, begun=len(trials) if but is None else but)
+        """A tuner with these trials, except `but`."""
+        running, moment = self.running(trials, but).values(), self.moment(trials)
+        begun = len(trials) if but is None else but
+        return self.tuner.knowing(moment, running, begun=begun, refuted=self.refuted, warm=self.warm)
+
+    def remember(self, tuner: Tuner) -> None:
+        """Keep what a tuner that was asked found on the way."""
+        self.refuted |= tuner.refuted
+        self.warm = tuner.state.bandit.warm
 
     def is_taken(self, parameters: Mapping[str, Any], others: Iterable[Array]) -> bool:
         """Whether one of the other rows has the same parameters, and there is something else to choose."""
@@ -133,7 +148,7 @@ class Reading:
         return bool(self.space.region.continuous.any()) and any(same_row(row, other) for other in others)
 
     def row(self, given: Mapping[str, Any]) -> Array | None:
-        """The row of these parameters; None if they are not all there, or beyond the space."""
+        """The row of these parameters; None if some are missing or outside the space."""
         try:
             return self.space.encode({name: value for name, value in given.items() if name in self.space})
         except InvalidInput:
@@ -146,7 +161,7 @@ class Reading:
         return single and all(self.constants.setdefault(name, value) == value for name, value in others.items())
 
     def internal(self, parameters: Mapping[str, Any]) -> dict[str, float]:
-        """Parameters as Optuna stores them: numbers only, whatever choices are."""
+        """Parameters as Optuna stores them: numbers, even for choices."""
         known = {n: v for n, v in parameters.items() if n in self.distributions}
         return {name: float(self.distributions[name].to_internal_repr(value)) for name, value in known.items()}
 
@@ -154,7 +169,8 @@ class Reading:
         known = self.seen.get(trial.number)
         if known is None:
             row = self.row(trial.params)
-            known = self.seen[trial.number] = Seen(row, row is not None and self.covers(trial))
+            reward = math.nan if row is None else self._reward(trial)
+            known = self.seen[trial.number] = Seen(row, row is not None and self.covers(trial), reward)
             if self.is_whole and not known.is_covered:
                 self.beyond = (trial.number, ", ".join(trial.params))
         return known
@@ -168,7 +184,7 @@ class Reading:
             raise InvalidInput(f"trial {trial.number}: {error}") from error
 
     def _published(self, trial: FrozenTrial) -> dict[str, Any]:
-        """The parameters that a sampler of this kind chose for a trial."""
+        """The parameters that such a sampler published for a trial."""
         parts = {k: v for k, v in trial.system_attrs.items() if k.startswith(f"{_CHOSEN}:")}
         if not parts:
             return {}
@@ -177,7 +193,7 @@ class Reading:
 
 
 def publish(study: Study, trial: FrozenTrial, parameters: dict[str, float]) -> None:
-    """Let other processes know what was chosen."""
+    """Tell other processes what was chosen."""
     text = json.dumps(parameters)
     for i, start in enumerate(range(0, len(text), _LONGEST_ATTRIBUTE)):
         part = text[start : start + _LONGEST_ATTRIBUTE]
@@ -186,13 +202,13 @@ def publish(study: Study, trial: FrozenTrial, parameters: dict[str, float]) -> N
 
 def attach(study: Study, trial: FrozenTrial, attributes: Mapping[str, float]) -> None:
     """Set user attributes of a trial."""
-    # Optuna's samplers have no other way: what they are given is a frozen copy of the trial.
+    # Samplers have no other way: Optuna gives them a frozen copy of the trial.
     for name, value in attributes.items():
         study._storage.set_trial_user_attr(trial._trial_id, name, value)
 
 
 def identity(study: Study) -> tuple[Any, int]:
-    """What tells one study from another: its storage and its id there."""
+    """What identifies a study: its storage and its id there."""
     return study._storage, study._study_id
 
 

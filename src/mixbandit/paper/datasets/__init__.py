@@ -1,4 +1,4 @@
-"""Data sets: the paper's three, scikit-learn's small ones, and a CSV file of yours.
+"""Data sets: the paper's three, scikit-learn's small ones, and your own CSV files.
 
 The files beside this module are facts from the UCI Machine Learning Repository under CC BY 4.0, in their original row
 order, duplicates included (562 rows of Maternal and 24 of Banknotes repeat others, as the paper used them):
@@ -24,7 +24,7 @@ from mixbandit._checks import Array
 from mixbandit._extras import import_extra
 from mixbandit.errors import DamagedState, InvalidInput
 
-# What the embedded files must be, to the byte.
+# Checksums of the embedded files.
 _SHA256 = {
     "raisin": "47d7b6ae8b3b89d2349f3794a446e0196b3f9f140917920280273ded3f44dc83",
     "maternal": "16aa6306995c7e3509f9020029791018b4cb17f84342223ff3a4da58cb08b4ed",
@@ -54,7 +54,7 @@ def load_dataset(name: str | os.PathLike[str]) -> Dataset:
     if isinstance(name, str) and name in _SHA256:
         content = files("mixbandit.paper.datasets").joinpath(f"{name}.csv").read_bytes()
         if hashlib.sha256(content).hexdigest() != _SHA256[name]:
-            raise DamagedState(f"the data set {name} that came with mixbandit is damaged: install mixbandit again")
+            raise DamagedState(f"the data set {name} that ships with mixbandit is damaged: reinstall mixbandit")
         return _parsed(name, content.decode(), name)
     if isinstance(name, str) and name in _FROM_SKLEARN:
         return _from_sklearn(name)
