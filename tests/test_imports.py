@@ -52,6 +52,7 @@ INSIDE = {
         "moment",
         "base",
         "martingale",
+        "unknown_noise",
         "oful",
         "bayes",
         "intersection",

@@ -22,7 +22,7 @@ from mixbandit.features import RandomFourier
 from mixbandit.mixtures import Adaptive, Gaussian, Grid, Linear, Scaled, Standard
 from mixbandit.paper.general_lambda import GeneralLambda
 from mixbandit.saving import load, save
-from mixbandit.sequences import BayesCredible, MartingaleMixture, OFULSequence
+from mixbandit.sequences import BayesCredible, MartingaleMixture, OFULSequence, UnknownNoise
 from mixbandit.simulate import run
 from mixbandit.tuning import Assumptions, Categorical, Float, Int, Space, Tuner, certify
 
@@ -60,6 +60,7 @@ __all__ = [
     "Space",
     "Standard",
     "Tuner",
+    "UnknownNoise",
     "__version__",
     "certify",
     "load",

@@ -27,9 +27,16 @@ SEQUENCES = {
     "misspecified": lambda phi=PHI: mb.MartingaleMixture(phi, **SETTINGS, misspecification=0.01),
     "with a range": lambda phi=PHI: mb.MartingaleMixture(phi, **SETTINGS, reward_range=(-1.0, 1.0)),
     "general lambda": lambda phi=PHI: mb.GeneralLambda(phi, **SETTINGS, lam=0.4 / 0.1**2),
+    "unknown noise": lambda phi=PHI: mb.UnknownNoise(phi, norm_bound=2.0, delta=0.05),
+    "unknown noise, misspecified": lambda phi=PHI: mb.UnknownNoise(
+        phi, norm_bound=2.0, delta=0.05, misspecification=0.01
+    ),
     "oful": lambda phi=PHI: mb.OFULSequence(phi, **SETTINGS),
     "oful at another alpha": lambda phi=PHI: mb.OFULSequence(phi, **SETTINGS, alpha=0.5),
     "bayes": lambda phi=PHI: mb.BayesCredible(phi, **SETTINGS),
     "bayes, scaled prior": lambda phi=PHI: mb.BayesCredible(phi, **SETTINGS, mixture=mb.Scaled(0.3)),
     "bayes, linear prior": lambda phi=PHI: mb.BayesCredible(phi, **SETTINGS, mixture=mb.Linear(THETA / 2, COVARIANCE)),
 }
+
+# Those whose rewards may come with noise levels of their own.
+LEVELLED = {name: make for name, make in SEQUENCES.items() if not name.startswith("unknown noise")}

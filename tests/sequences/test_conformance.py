@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import mixbandit as mb
-from tests.helpers.sequences import ACTIONS, LEVELS, PHI, PROBES, REWARDS, SEQUENCES, SETTINGS
+from tests.helpers.sequences import ACTIONS, LEVELLED, LEVELS, PHI, PROBES, REWARDS, SEQUENCES, SETTINGS
 
 
 @pytest.fixture(params=SEQUENCES)
@@ -140,7 +140,7 @@ def test_a_wrong_state_is_refused(cs):
     for spoil in ({"type": "Other"}, {"version": 99}, {"version": None}):
         with pytest.raises(mb.DamagedState):
             type(cs).from_state_dict(state | spoil)
-    for missing in ("sigma", "features", "statistics"):
+    for missing in ("delta", "features", "statistics"):
         with pytest.raises(mb.DamagedState, match=missing):
             type(cs).from_state_dict({k: v for k, v in state.items() if k != missing})
     for name in ("features", "statistics"):
@@ -172,6 +172,7 @@ def test_an_empty_batch_is_no_data(make):
     assert cs.t == 0
 
 
+@pytest.mark.parametrize("make", LEVELLED.values(), ids=LEVELLED)
 def test_noise_levels_are_weights(make):
     """A reward of noise 2σ counts as one of half the weight, whether given once or per reward."""
     known = make().update(ACTIONS, REWARDS, sigma=LEVELS)
@@ -184,7 +185,7 @@ def test_noise_levels_are_weights(make):
 
 
 # For others the kernel sees the actions, or the levels enter in a way of their own, tested where they are.
-LINEAR = [name for name in SEQUENCES if name not in ("gaussian", "grid of anything", "misspecified", "general lambda")]
+LINEAR = [name for name in LEVELLED if name not in ("gaussian", "grid of anything", "misspecified", "general lambda")]
 
 
 @pytest.mark.parametrize("name", LINEAR)

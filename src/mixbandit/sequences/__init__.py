@@ -15,6 +15,7 @@ from mixbandit.sequences.models import FeatureModel, Model
 from mixbandit.sequences.moment import Moment
 from mixbandit.sequences.oful import OFULSequence
 from mixbandit.sequences.refutation import Audit
+from mixbandit.sequences.unknown_noise import UnknownNoise
 
 __all__ = [
     "Audit",
@@ -28,6 +29,7 @@ __all__ = [
     "ResidualBallSequence",
     "RunningIntersection",
     "Support",
+    "UnknownNoise",
     "sequence_from_state_dict",
     "sequence_kinds",
     "setting",
