@@ -168,7 +168,7 @@ class Policy:
         row = np.concatenate((before, as_vector(action, turn.region.dim - len(before), "action")))
         index, state = turn.region.index_of(row), self._noted()
         optimum = choosing.largest_upper(state, self.rule, turn) if self.track_regret else None
-        choice = choosing.made(state, turn, state.rounds, row, index, self.rule.alpha, optimum)
+        choice = choosing.made(state, turn, state.rounds, row, index, self.rule, optimum)
         self.state = self._consistent(choosing.with_choices(state, turn, [choice]), [choice])
         return choice
 

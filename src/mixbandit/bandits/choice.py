@@ -12,6 +12,7 @@ from mixbandit._checks import Array
 from mixbandit.actions import storable_label
 from mixbandit.errors import InvalidInput
 from mixbandit.sequences import Moment
+from mixbandit.sets import ConfidenceSet
 
 
 class Known(NamedTuple):
@@ -36,7 +37,7 @@ class Choice:
     index: int | None  # of the arm, None on a box
     context: Array | None
     moment: Moment | None  # when it was chosen
-    alpha: float | None  # the multiplier of its bounds; None for exact ones
+    within: ConfidenceSet | None  # the set that its bounds come from
     optimum: float | None  # the largest upper bound of what could have been chosen, where regret is tracked
     refuted: bool  # whether the assumptions had been refuted by then
     given: Known | None  # what is known of it, once that has been computed
@@ -54,7 +55,7 @@ class Choice:
         trusted: bool = True,
         width: float | None = None,
         moment: Moment | None = None,
-        alpha: float | None = None,
+        within: ConfidenceSet | None = None,
         optimum: float | None = None,
         refuted: bool = False,
         given: Known | None = None,
@@ -62,7 +63,7 @@ class Choice:
         if lower is not None and upper is not None:
             given = Known(float(lower), float(upper), trusted, width)
         self.__dict__.update(
-            id=id, action=action, label=label, index=index, context=context, moment=moment, alpha=alpha,
+            id=id, action=action, label=label, index=index, context=context, moment=moment, within=within,
             optimum=optimum, refuted=refuted, given=given,
         )  # fmt: skip
 
@@ -91,7 +92,7 @@ class Choice:
         """Bounds and what follows from them, computed when they are first read."""
         if self.given is None:
             # The moment has then done its work; choices are kept for long, and moments are large.
-            self.__dict__.update(given=self._computed(), moment=None)
+            self.__dict__.update(given=self._computed(), moment=None, within=None)
         return self.given  # type: ignore[return-value]
 
     def close(self) -> None:
@@ -103,7 +104,7 @@ class Choice:
         if moment is None:
             raise InvalidInput(f"choice {self.id} came with neither bounds nor a moment to compute them from")
         direction = moment.directions(self.row[None])
-        lower, upper, contradicts = moment.interval(direction, self.alpha)
+        lower, upper, contradicts = moment.interval(direction, self.within)
         low, high = float(lower[0]), float(upper[0])
         width = None if self.optimum is None else max(moment.response.most(self.optimum), high) - low
         return Known(low, high, not (self.refuted or moment.is_empty or contradicts), width)

@@ -74,7 +74,7 @@ def choose(
             taken.append(row)
         elif distinct and count > 1:
             place.exclude(found)
-        choices.append(made(state, turn, number, row, found.arm, rule.alpha, largest))
+        choices.append(made(state, turn, number, row, found.arm, rule, largest))
         if number + 1 < state.rounds + count:
             expected = Anticipated(expecting(acting, [row]), number + 1)
             acting = expected.moment
@@ -83,7 +83,7 @@ def choose(
 
 
 def made(
-    state: State, turn: Turn, number: int, row: Array, index: int | None, alpha: float | None, optimum: float | None
+    state: State, turn: Turn, number: int, row: Array, index: int | None, rule: ActingRule, optimum: float | None
 ) -> Choice:
     """A choice, with what its bounds are to be computed from."""
     moment, region, context, labels = state.moment, turn.region, turn.context, None
@@ -100,7 +100,7 @@ def made(
         index=index,
         context=context,
         moment=moment,
-        alpha=alpha,
+        within=rule.reported(moment),
         optimum=optimum,
         refuted=state.refuted,
     )
@@ -121,7 +121,7 @@ def with_choices(state: State, turn: Turn, choices: list[Choice], **others: Any)
 def largest_upper(state: State, rule: ActingRule, turn: Turn) -> float:
     """The largest upper bound over a region, from told rewards; on a box, as far as a search finds it."""
     place = field(turn, state.moment, READING_SEED, state.warm, THOROUGH)
-    return place.maximise(state.moment.at(rule.alpha)).value
+    return place.maximise(rule.reported(state.moment)).value
 
 
 def _anticipated(state: State) -> Anticipated | None:

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
 from mixbandit._checks import Array, multiplier, nonnegative
-from mixbandit.errors import DamagedState, NoTheory, NotStorable
+from mixbandit.errors import NoTheory
 from mixbandit.search import Field, Found, InformationPerRegret
 from mixbandit.sequences import Moment
-from mixbandit.sets import Point
+from mixbandit.sets import ConfidenceSet, Point
 
 # Which kinds of sequences a way of acting has a theory for, by the `kind` of their rules; the others raise NoTheory.
 # What is not listed here acts on everything.
@@ -43,7 +42,6 @@ class ActingRule(abc.ABC):
     """Frozen settings of a way to act."""
 
     name: ClassVar[str]
-    alpha: float | None = None  # the multiplier of the bounds that choices report; None for exact ones
 
     def check(self, moment: Moment) -> None:
         """Refuse a kind of sequence for which there is no theory."""
@@ -52,6 +50,10 @@ class ActingRule(abc.ABC):
             raise NoTheory(
                 f"{self.name} acts on {_TAKES[self.name]}: there is no theory for {moment.rule.kind!r} sequences"
             )
+
+    def reported(self, moment: Moment) -> ConfidenceSet:
+        """The set that bounds of choices come from."""
+        return moment.exact
 
     def prepare(self, moment: Moment) -> None:
         """Make what `select` needs anyway; whether the data refute the assumptions is then cheap to ask."""
@@ -84,6 +86,9 @@ class Optimism(ActingRule):
     def check(self, moment: Moment) -> None:
         if self.alpha is not None:
             moment.rule.check_alpha(self.alpha)
+
+    def reported(self, moment: Moment) -> ConfidenceSet:
+        return moment.at(self.alpha)
 
     def prepare(self, moment: Moment) -> None:
         moment.at(self.alpha)
@@ -160,33 +165,3 @@ class Uniformly(ActingRule):
 
     def worst_case(self, moment: Moment) -> str:
         return "Its regret grows in proportion to time."
-
-
-RULES: dict[str, type[ActingRule]] = {
-    rule.__name__: rule for rule in (Optimism, LeastRegretPerInformation, Thompson, Uniformly)
-}
-# What version 0.1.0 stored, by the type of the policy.
-_OF_POLICIES = {
-    "UCB": "Optimism",
-    "InformationDirected": "LeastRegretPerInformation",
-    "ThompsonSampling": "Thompson",
-    "UniformSampling": "Uniformly",
-}
-
-
-def rule_state(rule: ActingRule) -> dict[str, Any]:
-    """A rule as plain values."""
-    if type(rule) not in RULES.values():
-        raise NotStorable(f"the acting rule {type(rule).__name__} is code and cannot be stored by mixbandit")
-    return {"type": type(rule).__name__, **rule.settings()}
-
-
-def rule_from_state(state: Mapping[str, Any]) -> ActingRule:
-    """The rule of a stored policy."""
-    stored = state.get("rule")
-    if stored is None:
-        known = {name: state[name] for name in ("alpha", "exploration") if name in state}
-        stored = {"type": _OF_POLICIES[state["type"]], **known}
-    if stored["type"] not in RULES:
-        raise DamagedState(f"unknown acting rule {stored['type']!r}")
-    return RULES[stored["type"]](**{name: value for name, value in stored.items() if name != "type"})

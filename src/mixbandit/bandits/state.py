@@ -142,13 +142,14 @@ def parse_told(
     sigma: float | ArrayLike | None,
 ) -> tuple[list[Choice], Array, list[float | None]]:
     """What a call of `tell` says, checked: choices, rewards, and noise levels where they were given."""
-    many = isinstance(choice, Sequence | np.ndarray) or hasattr(choice, "to_numpy")
+    one = isinstance(choice, Choice | int)
+    many = not one and (isinstance(choice, Sequence | np.ndarray) or hasattr(choice, "to_numpy"))
     given: list[Any] = list(choice) if many else [choice]  # type: ignore[arg-type]
     rewards = np.ravel(np.asarray(reward, dtype=object)) if many else [reward]
     if len(rewards) != len(given):
         raise InvalidInput(f"{len(given)} choices came with {len(rewards)} rewards")
-    choices = [state.awaited(one) for one in given]
-    if len(choices) > 1 and len({one.id for one in choices}) != len(choices):
+    choices = [state.awaited(each) for each in given]
+    if len(choices) > 1 and len({each.id for each in choices}) != len(choices):
         raise InvalidInput("a choice occurs twice in one call")
     # Clicks and successes come as truth values.
     values = np.array([float(r) if isinstance(r, bool | np.bool_) else as_number(r, "reward") for r in rewards])

@@ -12,9 +12,9 @@ from mixbandit.actions import Region, region_from_state_dict
 from mixbandit.bandits import persistent
 from mixbandit.bandits.choice import Choice
 from mixbandit.bandits.history import history_from_state, history_state
-from mixbandit.bandits.rules import ActingRule, rule_from_state, rule_state
+from mixbandit.bandits.rules import ActingRule, LeastRegretPerInformation, Optimism, Thompson, Uniformly
 from mixbandit.bandits.state import Held, State
-from mixbandit.errors import DamagedState
+from mixbandit.errors import DamagedState, NotStorable
 from mixbandit.features import FeatureMap
 from mixbandit.sequences import ConfidenceSequence, sequence_from_state_dict
 
@@ -42,7 +42,7 @@ def state_dict(policy: Storable) -> dict[str, Any]:
         "sequence": policy.sequence.state_dict(),
         "actions": None if policy.actions is None else policy.actions.state_dict(),
         **{name: getattr(policy, name) for name in _OPTIONS},
-        "rule": rule_state(policy.rule),
+        "rule": _rule_state(policy.rule),
         "seed": state.seed,
         "ledger": {"next_id": state.rounds, "open": [_open(state, c) for c in persistent.values(state.pending)]},
         "history": history_state(state.history),
@@ -65,7 +65,7 @@ def settings(kind: type[Storable], stored: Mapping[str, Any], features: FeatureM
     return {
         "sequence": sequence_from_state_dict(stored["sequence"], features),
         "actions": None if stored["actions"] is None else region_from_state_dict(stored["actions"]),
-        "rule": rule_from_state(stored),
+        "rule": _rule_from_state(stored),
         "rng": 0,  # replaced by the stored seed
         # Older files have no `quick`.
         **{name: bool(stored[name]) for name in _OPTIONS if name != "quick" or name in stored},
@@ -111,3 +111,33 @@ def difference(one: Storable, other: Storable) -> str | None:
             return f"{name}: {getattr(one, name)!r} and {getattr(other, name)!r}"
     mine, theirs = ({"type": type(each.rule).__name__, **each.rule.settings()} for each in (one, other))
     return f"rule: {mine} and {theirs}" if mine != theirs else one.sequence.difference(other.sequence)
+
+
+RULES: dict[str, type[ActingRule]] = {
+    rule.__name__: rule for rule in (Optimism, LeastRegretPerInformation, Thompson, Uniformly)
+}
+# What version 0.1.0 stored, by the type of the policy.
+_OF_POLICIES = {
+    "UCB": "Optimism",
+    "InformationDirected": "LeastRegretPerInformation",
+    "ThompsonSampling": "Thompson",
+    "UniformSampling": "Uniformly",
+}
+
+
+def _rule_state(rule: ActingRule) -> dict[str, Any]:
+    """A rule as plain values."""
+    if type(rule) not in RULES.values():
+        raise NotStorable(f"the acting rule {type(rule).__name__} is code and cannot be stored by mixbandit")
+    return {"type": type(rule).__name__, **rule.settings()}
+
+
+def _rule_from_state(state: Mapping[str, Any]) -> ActingRule:
+    """The rule of a stored policy."""
+    stored = state.get("rule")
+    if stored is None:
+        known = {name: state[name] for name in ("alpha", "exploration") if name in state}
+        stored = {"type": _OF_POLICIES[state["type"]], **known}
+    if stored["type"] not in RULES:
+        raise DamagedState(f"unknown acting rule {stored['type']!r}")
+    return RULES[stored["type"]](**{name: value for name, value in stored.items() if name != "type"})

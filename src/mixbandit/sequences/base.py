@@ -138,13 +138,13 @@ class ConfidenceSequence(abc.ABC):
         """Upper bounds (n,) on the expected rewards; at a fixed multiplier α the closed form."""
         moment = self._asked(alpha)
         directions = moment.directions(moment.model.checked(actions))
-        return self._reported(moment.upper(directions, alpha))
+        return self._reported(moment.upper(directions, moment.at(alpha)))
 
     def lower(self, actions: ArrayLike, alpha: float | None = None) -> Array:
         """Lower bounds (n,) on the expected rewards: minus the upper bounds of minus the features."""
         moment = self._asked(alpha)
         directions = moment.directions(moment.model.checked(actions))
-        return self._reported(moment.lower(directions, alpha))
+        return self._reported(moment.lower(directions, moment.at(alpha)))
 
     def support(self, actions: ArrayLike, alpha: float | None = None) -> Support:
         """Upper bounds with maximisers and gradients."""

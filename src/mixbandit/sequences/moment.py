@@ -97,17 +97,17 @@ class Moment:
         """Directions of action rows that were checked."""
         return self.model.directions(actions)
 
-    def upper(self, directions: Any, alpha: float | None = None) -> Bounds:
-        """Upper bounds on expected rewards."""
-        return self.response.upper(self.at(alpha).maximum(directions))
+    def upper(self, directions: Any, within: ConfidenceSet | None = None) -> Bounds:
+        """Upper bounds on expected rewards, from the exact set or a larger one."""
+        return self.response.upper((within or self.exact).maximum(directions))
 
-    def lower(self, directions: Any, alpha: float | None = None) -> Bounds:
-        """Lower bounds on expected rewards."""
-        return self.response.lower(self.at(alpha).maximum(-directions))
+    def lower(self, directions: Any, within: ConfidenceSet | None = None) -> Bounds:
+        """Lower bounds on expected rewards, from the exact set or a larger one."""
+        return self.response.lower((within or self.exact).maximum(-directions))
 
-    def interval(self, directions: Any, alpha: float | None = None) -> Interval:
+    def interval(self, directions: Any, within: ConfidenceSet | None = None) -> Interval:
         """Bounds on expected rewards on both sides, for less than one after the other."""
-        return self.response.interval(*self.at(alpha).interval(directions))
+        return self.response.interval(*(within or self.exact).interval(directions))
 
     def learnt(self, actions: ArrayLike, rewards: ArrayLike, sigma: ArrayLike | None = None) -> Moment:
         """The moment after these rewards, all of which are checked first."""
