@@ -1,6 +1,7 @@
 """One suite that every confidence sequence must pass."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -285,3 +286,21 @@ def test_extreme_scales_give_finite_bounds_or_a_named_error(kind, sigma, norm_bo
 def test_another_multiplier_than_the_fixed_one_is_refused(kind):
     with pytest.raises(mb.InvalidInput, match=r"fixed in advance at 0\.01"):
         kind(3, **SETTINGS).upper([1.0, 0.0, 0.0], alpha=0.5)
+
+
+OF_0_1_0 = json.loads((Path(__file__).parents[1] / "fixtures" / "expected-bounds.json").read_text())
+
+
+@pytest.mark.parametrize("name", OF_0_1_0)
+def test_bounds_are_those_of_version_0_1_0(name):
+    """Exact and closed-form bounds on this problem, as that version gave them."""
+    cs, expected = SEQUENCES[name]().update(ACTIONS, REWARDS), OF_0_1_0[name]
+    assert cs.alpha0 == pytest.approx(expected["alpha0"], rel=1e-12)
+    found = {
+        "lower": cs.lower(PROBES),
+        "upper": cs.upper(PROBES),
+        "closed lower": cs.lower(PROBES, cs.alpha0),
+        "closed upper": cs.upper(PROBES, cs.alpha0),
+    }
+    for bound, values in found.items():
+        np.testing.assert_allclose(values, expected[bound], rtol=1e-12, atol=1e-12)
