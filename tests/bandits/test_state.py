@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import pickle
 import random
 
 import numpy as np
@@ -176,3 +177,16 @@ def test_a_copied_policy_goes_on_by_itself():
     twin = copy.copy(policy)
     play(twin, 2, start=3)
     assert (policy.moment.t, policy.sequence.t, twin.moment.t, twin.sequence.t) == (3, 3, 5, 5)
+
+
+@pytest.mark.parametrize("name", ["CMMUCB", "AMMUCB", "OFUL", "UCB over Bayes"])
+def test_policies_and_choices_travel_between_processes(name):
+    policy = make(name)
+    play(policy, 4)
+    choice = policy.ask()
+    for travelled in (pickle.loads(pickle.dumps((policy, choice))), copy.deepcopy((policy, choice))):
+        again, same = travelled
+        assert (same.lower, same.upper, same.trusted) == (choice.lower, choice.upper, choice.trusted)
+        assert everything(again) == everything(policy)
+        again.tell(same, reward(same, 4))
+        assert (again.sequence.t, policy.sequence.t) == (5, 4)

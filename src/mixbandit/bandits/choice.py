@@ -95,9 +95,15 @@ class Choice:
             self.__dict__.update(given=self._computed(), moment=None, within=None)
         return self.given  # type: ignore[return-value]
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Numbers travel between processes, sets need not.
+        self.close()
+        return dict(self.__dict__)
+
     def close(self) -> None:
         """Compute what is known now, so that the moment need not be kept."""
-        _ = self.known
+        if self.moment is not None:
+            _ = self.known
 
     def _computed(self) -> Known:
         moment = self.moment
