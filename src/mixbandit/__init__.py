@@ -1,7 +1,7 @@
-"""Sequential decisions with guarantees: error bars that hold at all times at once, and what acts on them.
+"""Sequential decisions with guarantees: error bars that hold at all times at once, and policies that act on them.
 
-Here is what a user types first; the rest is in the submodules `features`, `mixtures`, `sequences`, `bandits`, `tuning`,
-`simulate`, `regret` and `errors`. Names that version 0.1.0 had at the top are still found here.
+What users need first is here; the rest is in the submodules `features`, `mixtures`, `sequences`, `bandits`, `tuning`,
+`simulate`, `regret` and `errors`. Names that version 0.1.0 exported here still work.
 """
 
 import importlib
@@ -69,7 +69,7 @@ __all__ = [
     "save",
 ]
 
-# Where to find the other names that were at the top in version 0.1.0.
+# Where to find the other names that version 0.1.0 exported here.
 _ELSEWHERE = {
     "errors": ("DamagedState", "MissingDependency", "NoTheory", "NotMergeable", "NotStorable"),
     "features": ("Disjoint", "FeatureMap", "FromCallable", "Identity", "Interaction", "RandomLayer", "WithConstant"),

@@ -1,4 +1,4 @@
-"""What is computed once, when it is first needed."""
+"""Attributes and imports made once, when first needed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ T = TypeVar("T")
 
 
 class lazy(Generic[T]):  # noqa: N801 - used as a decorator, like property
-    """An attribute that is computed when it is first read, and kept.
+    """An attribute that is computed when first read, and kept.
 
-    As functools.cached_property, which before Python 3.12 takes a lock that costs more than most of what is kept here.
+    Like functools.cached_property, which before Python 3.12 takes a lock that costs more than most values kept here.
     """
 
     def __init__(self, compute: Callable[[Any], T]) -> None:
@@ -33,6 +33,6 @@ class lazy(Generic[T]):  # noqa: N801 - used as a decorator, like property
 
 @functools.cache
 def lapack() -> ModuleType:
-    """Scipy's LAPACK, which takes a third of the time to import the package, if imported with it."""
+    """Scipy's LAPACK, imported late: it would be a third of the package's import time."""
     module: ModuleType = importlib.import_module("scipy.linalg.lapack")
     return module

@@ -1,4 +1,4 @@
-"""What was seen, as a value: the triangular QR factor of [Φ r]. Learning makes a new value; the old one stays.
+"""The data seen, as a value: the triangular QR factor of [Φ r]. Learning makes a new value; the old one stays.
 
 | symbol | meaning | shape |
 |---|---|---|
@@ -8,7 +8,7 @@
 | z | Aᵀ(r − Φθ₀), the rewards in those coordinates | (rank,) |
 
 The factor holds everything that a fixed linear mixture needs, in O(d²) memory. Its singular values give
-those of Φ without squaring the condition number, and what lies outside the range of Φ stays a sum of
+those of Φ without squaring the condition number, and the part outside the range of Φ stays a sum of
 squares. Forming ΦᵀΦ, Φᵀr and rᵀr instead loses digits that the bounds need.
 """
 
@@ -53,11 +53,11 @@ class Spectrum(NamedTuple):
         return len(self.singular)
 
     def residual(self, reach: float) -> float:
-        """The least squared residual of parameters of norm at most `reach`, but for what the range explains.
+        """The least squared residual of parameters of norm at most `reach`, apart from what the range explains.
 
         Along a lost direction a parameter explains at most singular value times reach, and rounding some more.
-        Where that is nothing, this is the least-squares residual; where it is not, to count all of z would be to
-        call explained rewards noise.
+        Where that is zero, this is the least-squares residual; elsewhere, counting all of z would treat explained
+        rewards as noise.
         """
         if not len(self.lost_z):
             return self.outside
@@ -81,7 +81,7 @@ class Ridge(NamedTuple):
 
 
 class _Buffer:
-    """Rows [φ r] that wait, shared by the values that learnt them one after the other."""
+    """Rows [φ r] not yet folded in, shared by the values that learnt them in turn."""
 
     def __init__(self, width: int) -> None:
         self.rows: Array = np.empty((_BUFFER_ROWS, width))
@@ -91,7 +91,7 @@ class _Buffer:
 class Data:
     """The QR factor of [Φ r]; `learn` and `merge` return new values.
 
-    `memory` is what a rule remembers beside the factor: the running cost of a forecaster, rows with other weights.
+    `memory` is what a rule remembers besides the factor: the running cost of a forecaster, rows with other weights.
     """
 
     def __init__(
@@ -110,16 +110,16 @@ class Data:
         self.memory = memory
         self._base: Array = np.zeros((dim + 1, dim + 1), order="F") if folded is None else folded
         self._buffer, self._waiting = buffer, waiting
-        self.derived: dict[Any, Any] = {}  # what rules made of these data, by rule: a value's cache is never stale
+        self.derived: dict[Any, Any] = {}  # what rules derived from these data, by rule: a value's cache is never stale
         self._ridges: dict[float, Ridge] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        # What is only cached is made again.
+        # Caches are rebuilt on demand.
         kept = {name: value for name, value in self.__dict__.items() if name not in ("factor", "spectrum")}
         return {**kept, "derived": {}, "_ridges": {}}
 
     def learn(self, features: Array, rewards: Array, weights: Array | None = None, memory: Any = None) -> Data:
-        """With rows (n, d) and rewards (n,), both checked already, each times its weight (n,)."""
+        """With rows (n, d) and rewards (n,), already checked, each multiplied by its weight (n,)."""
         n = len(features)
         if weights is not None:
             features, rewards = weights[:, None] * features, weights * rewards
@@ -147,7 +147,7 @@ class Data:
         )
 
     def _with_room(self, buffer: _Buffer | None, waiting: int) -> _Buffer:
-        """The buffer if nobody has gone on from here, else a copy of the rows that belong to this value."""
+        """The buffer if no other value has extended it, else a copy of the rows that belong to this value."""
         if buffer is not None and buffer.used == waiting:
             return buffer
         new = _Buffer(self.dim + 1)
@@ -261,7 +261,7 @@ class Data:
 
 
 def _svd(rows: Array) -> tuple[Array, Array, Array]:
-    """The thin singular value decomposition, as numpy's without what it does around it."""
+    """The thin singular value decomposition, like numpy's but without its overhead."""
     if not rows.size:
         return np.empty((len(rows), 0)), np.empty(0), np.empty((0, rows.shape[1]))
     left, singular, right, info = lapack().dgesdd(rows, compute_uv=1, full_matrices=0)
@@ -271,7 +271,7 @@ def _svd(rows: Array) -> tuple[Array, Array, Array]:
 
 
 def numerical_rank(singular: Array, dim: int) -> int:
-    """How many singular values, in decreasing order, are more than rounding error of the largest, or than nothing."""
+    """How many singular values, in decreasing order, exceed rounding error of the largest and `_NOTHING`."""
     if not len(singular):
         return 0
     threshold = max(dim * _EPS * float(singular[0]), _NOTHING)
@@ -280,7 +280,7 @@ def numerical_rank(singular: Array, dim: int) -> int:
 
 def _fold(factor: Array, rows: Array) -> Array:
     """The triangular factor of `factor` stacked on `rows`; the arguments are left as they are."""
-    # The zero: `rows` is a full rectangle, without a triangular part of its own.
+    # The zero: `rows` is a full rectangle, without a triangular part.
     folded, _, _, info = lapack().dtpqrt(0, min(_PANEL, len(factor)), factor, rows)
     if info != 0:
         raise RuntimeError(f"LAPACK's dtpqrt refused argument {-info}")

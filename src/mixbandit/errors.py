@@ -1,4 +1,4 @@
-"""What can go wrong, as types: one base class, few children; and how to warn."""
+"""Error types, with one base class, and how to warn."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class InvalidInput(MixbanditError, ValueError):
 
 
 class NoTheory(InvalidInput):
-    """A way of acting was combined with a kind of confidence sequence that it has no theory for."""
+    """An acting rule was combined with a kind of confidence sequence that it has no theory for."""
 
 
 class AssumptionsRefuted(MixbanditError):
@@ -25,7 +25,7 @@ class AssumptionsRefuted(MixbanditError):
 
 
 class AssumptionsMissing(InvalidInput):
-    """Nothing that was stated bounds the noise or the function: a guarantee would rest on nothing."""
+    """Nothing that was stated bounds the noise or the function: a guarantee would have no basis."""
 
 
 class NotMergeable(MixbanditError):
@@ -33,7 +33,7 @@ class NotMergeable(MixbanditError):
 
 
 class NotStorable(MixbanditError):
-    """Code that the user gave, such as a forecaster, cannot be part of a saved state."""
+    """User code, such as a forecaster, cannot be part of a saved state."""
 
 
 class DamagedState(MixbanditError, ValueError):
@@ -50,7 +50,7 @@ class AssumptionsRefutedWarning(UserWarning):
 
 @contextlib.contextmanager
 def reading(what: str) -> Iterator[None]:
-    """Turn whatever goes wrong while a stored state is read into a DamagedState, unless it has a name already."""
+    """Turn errors while reading a stored state into DamagedState, except mixbandit's own errors."""
     try:
         yield
     except KeyError as error:
@@ -70,5 +70,5 @@ def warn_user(message: str, category: type[Warning]) -> None:
 
 
 def _is_internal(module: str) -> bool:
-    # contextlib stands between two frames of ours wherever a `with` block of ours ends.
+    # contextlib sits between two of our frames wherever one of our `with` blocks ends.
     return module in ("mixbandit", "contextlib") or module.startswith("mixbandit.")

@@ -81,6 +81,6 @@ def test_named_algorithms_take_the_same_keywords_and_refuse_what_they_have_no_us
         if name in kind.takes:
             assert kind(PHI, **stated, **{name: value}).ask().index is not None
         else:
-            with pytest.raises(mb.InvalidInput, match=f"{kind.__name__} has no use for {name}"):
+            with pytest.raises(mb.InvalidInput, match=f"{kind.__name__} does not take {name}"):
                 kind(PHI, **stated, **{name: value})
     assert "expected reward" in kind.ask.__doc__

@@ -342,7 +342,7 @@ class TestAudit:
     def test_residuals_far_from_sigma_give_a_hint(self):
         below, _ = self.well_measured(0, sigma=10 * SIGMA)
         above, _ = self.well_measured(0, sigma=SIGMA / 4, factor=1.5)
-        assert "Hint, not proven: residuals spread by" in str(below.audit())
+        assert "Hint, not proven: the residual spread" in str(below.audit())
         assert "narrower" in str(below.audit())
         assert "too small" in str(above.audit())
 

@@ -1,7 +1,7 @@
 """What every policy shares: ask, tell, late and missing rewards, certificates, regret bounds, state.
 
-A policy holds two things apart. It *acts* on whatever it likes, pending choices included; its rule says how. It
-*reports* bounds from told rewards only, and those hold whatever it does. All that changes is one frozen state.
+A policy keeps acting and reporting apart. It *acts* on whatever it likes, pending choices included; its rule says how.
+It *reports* bounds from told rewards only, and those hold whatever it does. All that changes is one frozen state.
 """
 
 from __future__ import annotations
@@ -37,11 +37,10 @@ _OUTSIDE = "a bound on an expected reward lies outside reward_range"
 class Policy:
     """Choose actions, learn from their rewards, and say what is guaranteed.
 
-    `rule` says how to act on `sequence`, which from now on is kept together with the policy's state: what the policy
-    learns, the sequence knows, and the other way round. `strict`: rewards count in order of play. `keep_history`
-    remembers what was chosen among what, for the regret bound in hindsight. `track_regret=False` spares the extra
-    search that data-dependent regret bounds may need on a box. `quick` searches a box with less effort for what to
-    play; what is reported is searched for as ever.
+    `rule` says how to act on `sequence`, which from now on shares the policy's state: whatever one learns, the other
+    knows. `strict`: rewards count in order of play. `keep_history` remembers every choice and what it was chosen from,
+    for the regret bound in hindsight. `track_regret=False` skips the extra search that data-dependent regret bounds may
+    need on a box. `quick` spends less effort searching a box for what to play; searches for reports are unaffected.
     """
 
     def __init__(
@@ -57,7 +56,7 @@ class Policy:
         quick: bool = False,
     ) -> None:
         if not isinstance(sequence, ConfidenceSequence):
-            raise InvalidInput(f"sequence must be a confidence sequence, as MartingaleMixture; got {sequence!r}")
+            raise InvalidInput(f"sequence must be a confidence sequence such as MartingaleMixture, got {sequence!r}")
         rule.check(sequence.moment)
         self.rule = rule
         self._actions = None if actions is None else as_region(actions)
@@ -67,7 +66,7 @@ class Policy:
             )
         self.strict, self.keep_history, self.track_regret = bool(strict), bool(keep_history), bool(track_regret)
         self.quick = bool(quick)
-        self._own_directions: Any = None  # of arms of its own, computed once
+        self._own_directions: Any = None  # of its own arms, computed once
         self.state = State(sequence.moment, int(as_generator(rng).integers(2**63)))
         self._sequence = sequence.live_in(self)
 
@@ -76,7 +75,7 @@ class Policy:
         return f"{type(self).__name__}({self.sequence!r}, {self.actions!r}, {counts})"
 
     def at(self, state: State) -> Self:
-        """A policy with the same settings in another state: a copy, or what would be if."""
+        """A policy with the same settings in another state, for copies and what-ifs."""
         new = object.__new__(type(self))
         new.__dict__.update(self.__dict__)
         new.state = state
@@ -91,13 +90,13 @@ class Policy:
         lambda self, moment: setattr(self, "state", self.state.learnt(moment)),
         doc="What the told rewards leave possible.",
     )
-    sequence: ConfidenceSequence = setting("_sequence", "The confidence sequence, which knows what the policy does.")
-    actions: Region | None = setting("_actions", "What may be chosen, unless `ask` is given something else.")
+    sequence: ConfidenceSequence = setting("_sequence", "The confidence sequence, which has the policy's data.")
+    actions: Region | None = setting("_actions", "The actions to choose from, unless `ask` is given others.")
     rounds: int = setting("state.rounds", "How many choices have been made, pending and cancelled ones included.")
 
     @property
     def pending(self) -> tuple[Choice, ...]:
-        """The choices that wait for their rewards."""
+        """The choices still waiting for their rewards."""
         held = self.state.held
         return tuple(c for c in persistent.values(self.state.pending) if persistent.get(held, c.id) is None)
 
@@ -109,7 +108,7 @@ class Policy:
 
     @property
     def guarantee(self) -> str:
-        """What holds, in words."""
+        """The guarantee, in words."""
         if self.moment.rule.guarantee != "anytime":
             return "The bounds are Bayesian: right on average over the prior. Nothing is guaranteed for this problem."
         return (
@@ -140,8 +139,8 @@ class Policy:
         """Choose an action, or a list of n, among `arms` or else the policy's own actions.
 
         With a `context`, features see rows (context, action). Pending choices are treated as if they had returned their
-        expected reward, so that asking again gives something else that is worth knowing. A list holds different arms as
-        long as there are enough of them, unless `distinct` is False. On an error nothing changes.
+        expected reward, so that asking again gives something else worth trying. A list holds different arms as long as
+        there are enough of them, unless `distinct` is False. On an error nothing changes.
         """
         turn = self._turn(arms, context, "arms")
         count = 1 if n is None else positive_int(n, "n")
@@ -159,9 +158,9 @@ class Policy:
         return choices[0] if n is None else choices
 
     def adopt(self, action: ArrayLike, *, context: ArrayLike | None = None) -> Choice:
-        """Count an action that somebody else chose as a choice of this policy, whose reward will be told.
+        """Register an action chosen elsewhere as a choice of this policy, whose reward will be told.
 
-        That is for what is under way elsewhere, and for what a user wants to see tried. It counts in regret bounds.
+        Use it for experiments already under way, and for actions a user wants tried. It counts in regret bounds.
         """
         turn = self._turn(None, context, "arms")
         before = np.empty(0) if turn.context is None else turn.context
@@ -178,10 +177,10 @@ class Policy:
         reward: float | ArrayLike,
         sigma: float | ArrayLike | None = None,
     ) -> Self:
-        """Learn the reward of a choice, given as a Choice or by its id, or of several; late and in any order.
+        """Learn the reward of one choice or several, given as Choices or ids; late and in any order.
 
-        Rewards count in order of arrival. That is valid when the noise is independent given the actions and when
-        nothing about a reward's value decides when, or whether, it arrives. With `strict=True` they count in order
+        Rewards count in order of arrival. That is valid when the noise is independent given the actions and a
+        reward's value does not affect when, or whether, it arrives. With `strict=True` they count in order
         of play, later ones waiting for earlier ones, which is valid whatever decides when they arrive. On an error
         nothing changes.
         """
@@ -190,16 +189,16 @@ class Policy:
         return self
 
     def cancel(self, choice: Choice | int, *, played: bool = False) -> Self:
-        """Give up a choice that will bring no reward: it was never played, or it was `played` and the reward is lost.
+        """Give up on a choice whose reward will never come: never played, or `played` and the reward was lost.
 
-        It no longer counts as pending. In regret bounds it counts only if it was played. For bounds to stay valid,
-        what made a reward be lost must have nothing to do with its value.
+        It is no longer pending, and counts in regret bounds only if it was played. For bounds to stay valid, the
+        reason why a reward was lost must have nothing to do with its value.
         """
         self.state = self.state.without(self.state.awaited(choice, held=True), played=bool(played))
         return self
 
     def learn(self, actions: ArrayLike, rewards: ArrayLike, sigma: ArrayLike | None = None) -> Self:
-        """Learn from data that were chosen elsewhere: a log, another tuner. Rows are (context, action)."""
+        """Learn from data collected elsewhere: a log, another tuner. Rows are (context, action)."""
         self.moment = self.moment.learnt(actions, rewards, sigma)
         return self
 
@@ -212,7 +211,7 @@ class Policy:
     ) -> Certificate:
         """The action with the largest lower bound, over the policy's own actions or others, and how far off it may be.
 
-        `proof` insists on one way over a box: "branch-and-bound", "range" or "search". Print it to read it.
+        `proof` forces one method over a box: "branch-and-bound", "range" or "search". Print it to read it.
         """
         turn = self._turn(over, context, "over")
         state = self._noted()
@@ -248,12 +247,12 @@ class Policy:
         )
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything needed to go on: numbers, strings, arrays, lists and dicts of them."""
+        """Everything needed to resume: numbers, strings, arrays, lists and dicts of them."""
         return stored.state_dict(self)
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any], features: FeatureMap | int | None = None) -> Self:
-        """The policy that `state_dict` described; `features` again if they are a user's function."""
+        """The policy that `state_dict` described; pass `features` again if they are a user's function."""
         with reading(cls.__name__):
             settings = stored.settings(cls, state, features)
             new = cls.__new__(cls)
@@ -262,11 +261,11 @@ class Policy:
         return new
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to one file, atomically: `mixbandit.load` goes on from it, bit for bit."""
+        """Write everything to one file, atomically: `mixbandit.load` resumes from it, bit for bit."""
         write_state(path, self.state_dict())
 
     def _turn(self, given: Region | ArrayLike | None, context: ArrayLike | None, name: str) -> Turn:
-        """What a decision is about; directions of arms of the policy's own are computed once."""
+        """The input of a decision; directions of the policy's own arms are computed once."""
         model = self.state.moment.model
         region, vector = offered(self._actions, given, context, model.dim_in, name)
         if not isinstance(region, Arms):
@@ -280,7 +279,7 @@ class Policy:
         return Turn(region, vector, directions, self.keep_history, region is self._actions)
 
     def _noted(self) -> State:
-        """The state, with a refutation noted for good: that is an error every time, or one warning."""
+        """The state, with any refutation recorded for good: an error every time, or one warning."""
         state = self.state
         self.rule.prepare(state.moment)
         found = state.moment.refutation
@@ -291,7 +290,7 @@ class Policy:
         return self.state
 
     def _consistent(self, state: State, choices: list[Choice]) -> State:
-        """The state after these choices, with it noted if their bounds contradict a known range."""
+        """The state after these choices, marked as refuted if their bounds contradict a known range."""
         if state.refuted or state.moment.response.range is None or all(choice.trusted for choice in choices):
             return state
         self.sequence.refute(_OUTSIDE)

@@ -1,4 +1,4 @@
-"""Choices: what to play, and what was known of it when it was chosen."""
+"""Choices: what to play, and what was known about it when it was chosen."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mixbandit.sets import ConfidenceSet
 
 
 class Known(NamedTuple):
-    """What was known of a choice."""
+    """What was known about a choice."""
 
     lower: float
     upper: float
@@ -26,9 +26,9 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class Choice:
-    """What to play. Its bounds are those of the moment of choice, from the rewards told by then.
+    """What to play, with bounds as of the moment of choice, from the rewards told by then.
 
-    They are computed when they are first read, unless they are given.
+    Bounds are computed when first read, unless they are given.
     """
 
     id: int
@@ -40,7 +40,7 @@ class Choice:
     within: ConfidenceSet | None  # the set that its bounds come from
     optimum: float | None  # the largest upper bound of what could have been chosen, where regret is tracked
     refuted: bool  # whether the assumptions had been refuted by then
-    given: Known | None  # what is known of it, once that has been computed
+    given: Known | None  # what is known about it, once computed
 
     def __init__(
         self,
@@ -69,17 +69,17 @@ class Choice:
 
     @property
     def lower(self) -> float:
-        """What its expected reward is at least."""
+        """Lower bound on its expected reward."""
         return self.known.lower
 
     @property
     def upper(self) -> float:
-        """What its expected reward is at most."""
+        """Upper bound on its expected reward."""
         return self.known.upper
 
     @property
     def trusted(self) -> bool:
-        """False: the assumptions are refuted, and the bounds come from an inflated set."""
+        """False if the assumptions are refuted: the bounds then come from an inflated set."""
         return self.known.trusted
 
     @property
@@ -89,19 +89,19 @@ class Choice:
 
     @property
     def known(self) -> Known:
-        """Bounds and what follows from them, computed when they are first read."""
+        """Bounds and what follows from them, computed when first read."""
         if self.given is None:
-            # The moment has then done its work; choices are kept for long, and moments are large.
+            # The moment is no longer needed; choices live long, and moments are large.
             self.__dict__.update(given=self._computed(), moment=None, within=None)
         return self.given  # type: ignore[return-value]
 
     def __getstate__(self) -> dict[str, Any]:
-        # Numbers travel between processes, sets need not.
+        # Pickle the bounds as numbers, not the sets.
         self.close()
         return dict(self.__dict__)
 
     def close(self) -> None:
-        """Compute what is known now, so that the moment need not be kept."""
+        """Compute the bounds now, so that the moment need not be kept."""
         if self.moment is not None:
             _ = self.known
 

@@ -16,7 +16,7 @@ from mixbandit.bandits.state import Anticipated, State
 from mixbandit.search import THOROUGH, ArmsField, BoxField, Effort, Entropy
 from mixbandit.sequences import Moment
 
-# What only reads searches with a seed of its own: to look must not change what is chosen next.
+# Read-only methods search with their own seed: looking must not change what is chosen next.
 READING_SEED = 0
 # A choice on a box that repeats a pending one is moved by about this share of the width.
 _NUDGE = 1e-3
@@ -24,7 +24,7 @@ _SAME_ACTION = 1e-9
 
 
 class Turn(NamedTuple):
-    """What a decision is about."""
+    """The input of a decision."""
 
     region: Region  # rows (context, action)
     context: Array | None
@@ -53,7 +53,7 @@ def choose(
     """`count` choices, and the state in which they are pending.
 
     Pending choices are treated as if they had returned their expected reward, so that the next one is something else
-    that is worth knowing.
+    worth trying.
     """
     moment, region = state.moment, turn.region
     place = field(turn, moment, (state.seed, state.rounds), state.warm, effort)
@@ -65,7 +65,7 @@ def choose(
     for number in range(state.rounds, state.rounds + count):
         found, met = rule.select(acting, place, number + 1)
         if track_regret:
-            # By told rewards; with pending ones the rule comes across something else.
+            # From told rewards only: what the rule finds with anticipated ones does not count.
             largest = met if acting is moment else largest
             largest = largest_upper(state, rule, turn) if largest is None else largest
         row = found.row
@@ -85,9 +85,9 @@ def choose(
 def made(
     state: State, turn: Turn, number: int, row: Array, index: int | None, rule: ActingRule, optimum: float | None
 ) -> Choice:
-    """A choice, with what its bounds are to be computed from."""
+    """A choice, with what is needed to compute its bounds."""
     moment, region, context, labels = state.moment, turn.region, turn.context, None
-    # More could be chosen, but not be learnt from.
+    # Larger directions could be chosen, but not learnt from.
     if isinstance(region, Arms):
         labels = region.labels
         moment.model.check_learnable(turn.directions[index])
@@ -107,7 +107,7 @@ def made(
 
 
 def with_choices(state: State, turn: Turn, choices: list[Choice], **others: Any) -> State:
-    """The state in which these choices are pending, and `others` have changed as well."""
+    """The state with these choices pending and the fields in `others` replaced."""
     pending, history = state.pending, state.history
     for choice in choices:
         pending = persistent.put(pending, choice.id, choice)
@@ -119,13 +119,13 @@ def with_choices(state: State, turn: Turn, choices: list[Choice], **others: Any)
 
 
 def largest_upper(state: State, rule: ActingRule, turn: Turn) -> float:
-    """The largest upper bound over a region, from told rewards; on a box, as far as a search finds it."""
+    """The largest upper bound over a region, from told rewards; on a box, the largest that a search finds."""
     place = field(turn, state.moment, READING_SEED, state.warm, THOROUGH)
     return place.maximise(rule.reported(state.moment)).value
 
 
 def _anticipated(state: State) -> Anticipated | None:
-    """The moment as if all pending choices had returned what is expected of them; None without any."""
+    """The moment as if all pending choices had returned their expected rewards; None if there are none."""
     if not state.pending[1]:
         return None
     known = state.anticipated or Anticipated(state.moment, 0)
@@ -138,14 +138,14 @@ def _anticipated(state: State) -> Anticipated | None:
 
 
 def expecting(moment: Moment, rows: list[Array]) -> Moment:
-    """The moment after rows whose rewards are in the middle of their intervals; what is imagined refutes nothing."""
+    """The moment after rows with rewards in the middle of their intervals; imagined rewards refute nothing."""
     actions = np.array(rows)
     directions, closed = moment.directions(actions), moment.closed_form
     return moment.after(actions, 0.5 * (closed.maximum(directions) - closed.maximum(-directions)))
 
 
 def nudged(row: Array, box: Box, taken: list[Array], rng: np.random.Generator) -> Array:
-    """The row, moved a little if it repeats one that is taken: on a box there is always something new to learn."""
+    """The row, moved a little if it repeats a taken one: on a box there is always something new to learn."""
     if not taken or not box.continuous.any():
         return row
     y = box.unit(row)

@@ -1,4 +1,4 @@
-"""What was chosen among what, and the regret bound in hindsight that follows from it."""
+"""Past choices, what they were chosen from, and the regret bound in hindsight."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mixbandit.sequences import Moment
 
 
 class Chosen(NamedTuple):
-    """A row (context, action), and the region it was chosen from where that was not the policy's own."""
+    """A row (context, action), and the region it was chosen from unless that was the policy's own."""
 
     row: Array
     region: Region | None
@@ -24,9 +24,9 @@ class Chosen(NamedTuple):
 def regret_in_hindsight(
     history: persistent.Map, moment: Moment, own: Region | None, warm: Array | None
 ) -> tuple[float, str, bool]:
-    """Σ_s of a bound on how much more than a_s the best action of A_s is worth, with today's set, and its proof.
+    """Σ_s of a bound on how much better than a_s the best action of A_s is, by today's set, and its proof.
 
-    One event covers the sets of all times, so that today's may judge all past choices. Also returned: whether bounds
+    One event covers the sets of all times, so today's may judge all past choices. Also returns whether bounds
     contradict a known range.
     """
     total, proofs, contradicts = 0.0, {"enumerated"}, False

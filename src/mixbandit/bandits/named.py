@@ -27,14 +27,14 @@ class UCB(Policy):
 
     `alpha` acts on closed-form bounds at that multiplier (AMM-UCB), None on the exact ones (CMM-UCB). `exploration`
     below 1 is greedier and often earns more; it changes how the policy acts, never what it reports: bounds,
-    certificates and data-dependent regret bounds stay those of `sequence`, unscaled, and hold. What is lost are
-    the regret bounds known in advance (`regret.worst_case`), which need exploration ≥ 1. `guarantee` says so, too.
+    certificates and data-dependent regret bounds stay those of `sequence`, unscaled, and hold. What you lose
+    are the regret bounds known in advance (`regret.worst_case`), which need exploration ≥ 1; `guarantee` says so too.
 
     The other options are those of `Policy`.
     """
 
     alpha: float | None = setting("rule.alpha", "The multiplier that it acts on; None for exact bounds.")
-    exploration: float = setting("rule.exploration", "What half-widths are multiplied by, for acting.")
+    exploration: float = setting("rule.exploration", "The factor on half-widths, for acting.")
 
     def __init__(
         self,
@@ -73,21 +73,21 @@ class ThompsonSampling(Policy):
 
 
 class UniformSampling(Policy):
-    """Play any action, uniformly. What it learns is reported like anybody's."""
+    """Play actions uniformly at random. It reports what it learns like any other policy."""
 
     def __init__(self, sequence: ConfidenceSequence, actions: Actions = None, **options: Any) -> None:
         super().__init__(sequence, actions, rule=Uniformly(), **options)
 
 
 class Named(Policy):
-    """What the named algorithms share: one list of keywords, from which each takes what it has a use for.
+    """What the named algorithms share: one list of keywords, of which each takes those that apply.
 
-    Those that an algorithm has no use for (`mixture`, `reward_range`, `misspecification`, `alpha`, `exploration`) are
-    refused when they are given. The options from `strict` on are those of `Policy`.
+    Those that do not apply (among `mixture`, `reward_range`, `misspecification`, `alpha`, `exploration`) are rejected
+    if given. The options from `strict` on are those of `Policy`.
     """
 
     takes: ClassVar[tuple[str, ...]] = ("mixture", "reward_range", "misspecification")
-    # The sequence and the rule that an algorithm is made of, from features, what is stated and what else was given.
+    # Makes an algorithm's sequence and rule from features, stated assumptions and other keywords given.
     _parts: ClassVar[Callable[..., tuple[ConfidenceSequence, ActingRule]]]
 
     def __init__(
@@ -120,7 +120,7 @@ class Named(Policy):
         given = {name: value for name, value in optional.items() if value is not None}
         for name, value in given.items():
             if name not in self.takes:
-                raise InvalidInput(f"{type(self).__name__} has no use for {name}, got {name}={value!r}")
+                raise InvalidInput(f"{type(self).__name__} does not take {name}, got {name}={value!r}")
         stated = {"sigma": sigma, "norm_bound": norm_bound, "delta": delta, "on_empty": on_empty}
         sequence, rule = self._parts(features, stated, given)
         options: dict[str, Any] = {"strict": strict, "keep_history": keep_history, "quick": quick}
@@ -188,7 +188,7 @@ class FreqTS(Named, ThompsonSampling):
 
 
 class Greedy(Named, UCB):
-    """A yardstick: play what the ridge estimate at α₀ thinks best, which is optimism without exploration."""
+    """A baseline: play what the ridge estimate at α₀ rates best, which is optimism without exploration."""
 
     @staticmethod
     def _parts(features: Phi, stated: Words, given: Words) -> tuple[ConfidenceSequence, ActingRule]:
@@ -197,7 +197,7 @@ class Greedy(Named, UCB):
 
 
 class Uniform(Named, UniformSampling):
-    """A yardstick: play anything."""
+    """A baseline: play uniformly at random."""
 
     @staticmethod
     def _parts(features: Phi, stated: Words, given: Words) -> tuple[ConfidenceSequence, ActingRule]:
@@ -224,7 +224,7 @@ POLICIES: dict[str, type[Policy]] = {
 
 
 def policy_from_state_dict(state: Mapping[str, Any], features: FeatureMap | int | None = None) -> Policy:
-    """The policy of whatever kind that `state_dict` described; `features` again if they are a user's function."""
+    """The policy, of any kind, that `state_dict` described; pass `features` again if they are a user's function."""
     kind = state.get("type")
     if kind not in POLICIES:
         raise DamagedState(f"unknown kind of policy: {kind!r}")

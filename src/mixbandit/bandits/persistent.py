@@ -1,8 +1,8 @@
-"""A persistent map from ids to values: changing it makes a new one that shares what did not change.
+"""A persistent map from ids to values: changing it makes a new one that shares the unchanged parts.
 
-A map is nested dicts that are never changed once they are there: (height, root), each node with up to 32 children by
-five bits of the id. Adding, finding and removing take a handful of steps however many entries there are. Ids are added
-in increasing order, so that iterating over dicts, which keep the order of insertion, goes through them in order.
+A map is nested dicts that are never modified: (height, root), each node with up to 32 children by five bits of the id.
+Adding, finding and removing take a handful of steps however many entries there are. Ids are added in increasing order,
+so iterating over the dicts, which keep insertion order, visits them in order.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ EMPTY: Map = (0, {})
 
 
 def put(tree: Map, key: int, value: Any) -> Map:
-    """The map with one more entry, whose key is at least as large as all others or there already."""
+    """The map with an entry added or replaced; a new key must be larger than all others."""
     height, root = tree
     while key >> (_BITS * (height + 1)):
         height, root = height + 1, ({0: root} if root else {})

@@ -1,9 +1,9 @@
-"""How to act: rules that pick what to play from what is known at a moment. Bounds hold whatever rule acts.
+"""Acting rules pick what to play from what is known at a moment. Bounds hold whatever rule acts.
 
 | symbol | meaning |
 |---|---|
 | Δ(a) = max_{a'} UCB(a') − LCB(a) | a bound on the regret of a |
-| w = φᵀV_α⁻¹φ, I(a) = ln(1 + w) | what there is to learn from a |
+| w = φᵀV_α⁻¹φ, I(a) = ln(1 + w) | the information gained from a |
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from mixbandit.search import Field, Found, InformationPerRegret
 from mixbandit.sequences import Moment
 from mixbandit.sets import ConfidenceSet, Point
 
-# Which kinds of sequences a way of acting has a theory for, by the `kind` of their rules; the others raise NoTheory.
-# What is not listed here acts on everything.
+# The kinds of sequences that an acting rule has a theory for, by the `kind` of their rules; others raise NoTheory.
+# Acting rules not listed here act on all of them.
 THEORY: dict[str, tuple[str, ...]] = {
     # Agrawal & Goyal (2013) draw around a ridge estimate, with a spread that needs σ.
     "Thompson sampling": ("martingale", "general lambda", "oful"),
@@ -35,7 +35,7 @@ _TAKES = {
 
 
 Selection = tuple[Found, float | None]
-"""What a rule wants to play, and the largest upper bound where it came up."""
+"""What a rule wants to play, and the largest upper bound if it was computed."""
 
 
 class ActingRule(abc.ABC):
@@ -56,11 +56,11 @@ class ActingRule(abc.ABC):
         return moment.exact
 
     def prepare(self, moment: Moment) -> None:
-        """Make what `select` needs anyway; whether the data refute the assumptions is then cheap to ask."""
+        """Compute what `select` needs anyway; checking whether the data refute the assumptions is then cheap."""
 
     @abc.abstractmethod
     def select(self, moment: Moment, field: Field, round_: int) -> Selection:
-        """What to play in `round_` ≥ 1, by a moment that has anticipated pending rewards."""
+        """What to play in `round_` ≥ 1, from a moment that anticipates pending rewards."""
 
     @abc.abstractmethod
     def worst_case(self, moment: Moment) -> str:
@@ -108,10 +108,10 @@ class Optimism(ActingRule):
             )
         theorem = moment.rule.regret_theorem_alpha
         if theorem is None or self.alpha not in (None, theorem):
-            return "No regret bound known in advance is computed for these settings."
+            return "No a priori regret bound is computed for these settings."
         factor = "" if self.exploration == 1.0 else f", times {0.5 * (1.0 + self.exploration):g}"
         return (
-            f"`regret.worst_case` bounds the regret in advance{factor}, as far as the largest upper bound is found and "
+            f"`regret.worst_case` bounds the regret in advance{factor}, provided the largest upper bound is found and "
             "rewards are told before the next choice."
         )
 
@@ -122,7 +122,7 @@ class Optimism(ActingRule):
 class LeastRegretPerInformation(ActingRule):
     """Play argmin Δ²/I with OFUL's bounds (Kirschner & Krause 2018): little regret for much information.
 
-    On a box in two searches: the largest upper bound, then 2 ln Δ − ln I.
+    On a box this takes two searches: the largest upper bound, then 2 ln Δ − ln I.
     """
 
     name = "information-directed sampling"
@@ -133,7 +133,7 @@ class LeastRegretPerInformation(ActingRule):
         return field.maximise(InformationPerRegret(ellipsoid, optimum)), optimum
 
     def worst_case(self, moment: Moment) -> str:
-        return "No regret bound known in advance is computed for information-directed sampling."
+        return "No a priori regret bound is computed for information-directed sampling."
 
 
 class Thompson(ActingRule):
@@ -156,7 +156,7 @@ class Thompson(ActingRule):
 
 
 class Uniformly(ActingRule):
-    """Play any action, uniformly."""
+    """Play actions uniformly at random."""
 
     name = "uniform sampling"
 
@@ -164,4 +164,4 @@ class Uniformly(ActingRule):
         return field.sample(), None
 
     def worst_case(self, moment: Moment) -> str:
-        return "Its regret grows in proportion to time."
+        return "Its regret grows linearly in time."

@@ -1,7 +1,6 @@
 """The state of a policy: one frozen value, replaced at the end of `ask` and `tell`.
 
-Whatever changes is here, so that undo, copies, interrupts and "what if these rewards came in" need no code of their
-own.
+Everything that changes is here, so undo, copies, interrupts and "what if these rewards came in" need no extra code.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from mixbandit.sequences import Moment
 
 
 class Held(NamedTuple):
-    """A reward that was told, and waits until earlier choices are done with."""
+    """A told reward that waits for earlier choices to be told or cancelled."""
 
     reward: float
     sigma: float | None
@@ -30,11 +29,11 @@ class Anticipated(NamedTuple):
     """The moment as if choices that are still pending had returned their expected rewards."""
 
     moment: Moment
-    up_to: int  # choices with smaller ids are in
+    up_to: int  # choices with smaller ids are included
 
 
 class State(NamedTuple):
-    """What a policy has seen, what is pending, and what is known of refutations."""
+    """What a policy has seen, what is pending, and what is known about refutations."""
 
     moment: Moment  # what the told rewards leave possible
     seed: int  # randomness comes from it and the round
@@ -42,10 +41,10 @@ class State(NamedTuple):
     pending: persistent.Map = persistent.EMPTY  # choices by id
     held: persistent.Map = persistent.EMPTY  # rewards of pending choices that wait for earlier ones
     settled: int = 0  # choices that count in the regret bound for good
-    widths: float | None = 0.0  # what they add to it; None once one is not known
+    widths: float | None = 0.0  # what they add to it; None once one is unknown
     searched: bool = False  # whether a search over a box had to find the largest upper bound
     refuted: bool = False  # whether the data have ever been seen to refute the assumptions
-    history: persistent.Map = persistent.EMPTY  # what was chosen among what, by id
+    history: persistent.Map = persistent.EMPTY  # choices and what they were chosen from, by id
     warm: Array | None = None  # where the last search over a box ended
     anticipated: Anticipated | None = None
     since: int = 0  # choices from this id on were made at this moment
@@ -68,7 +67,7 @@ class State(NamedTuple):
         return found
 
     def learnt(self, moment: Moment) -> State:
-        """With other data; what was anticipated was anticipated from the old ones."""
+        """With other data; what was anticipated from the old data is dropped."""
         self._close_moment()
         return self._replace(moment=moment, anticipated=None, since=self.rounds)
 
@@ -103,7 +102,7 @@ class State(NamedTuple):
         return self._replace(held=held).released()
 
     def released(self) -> State:
-        """After the rewards that no earlier choice holds back any more."""
+        """After the held rewards that no longer wait for an earlier choice."""
         ready: list[Choice] = []
         for choice in persistent.values(self.pending):
             if persistent.get(self.held, choice.id) is None:
@@ -115,7 +114,7 @@ class State(NamedTuple):
         return self.told(ready, np.array([part.reward for part in parts]), [part.sigma for part in parts])
 
     def settling(self, choices: list[Choice]) -> State:
-        """With choices counted for good in the regret bound, and what their bounds refute noted."""
+        """With choices counted for good in the regret bound, and any refutation by their bounds recorded."""
         return self._replace(**self._settled(choices))
 
     def _settled(self, choices: list[Choice]) -> dict[str, Any]:
@@ -127,7 +126,7 @@ class State(NamedTuple):
         return {"settled": self.settled + len(choices), "widths": widths, "refuted": refuted}
 
     def without(self, choice: Choice, *, played: bool) -> State:
-        """After a choice that will bring no reward."""
+        """After a choice whose reward will never come."""
         choice.close()
         pending, held = persistent.drop(self.pending, choice.id), persistent.drop(self.held, choice.id)
         new = self._replace(pending=pending, held=held, anticipated=None)
@@ -141,7 +140,7 @@ def parse_told(
     reward: float | ArrayLike,
     sigma: float | ArrayLike | None,
 ) -> tuple[list[Choice], Array, list[float | None]]:
-    """What a call of `tell` says, checked: choices, rewards, and noise levels where they were given."""
+    """The arguments of `tell`, checked: choices, rewards, and noise levels where given."""
     one = isinstance(choice, Choice | int)
     many = not one and (isinstance(choice, Sequence | np.ndarray) or hasattr(choice, "to_numpy"))
     given: list[Any] = list(choice) if many else [choice]  # type: ignore[arg-type]
@@ -151,7 +150,7 @@ def parse_told(
     choices = [state.awaited(each) for each in given]
     if len(choices) > 1 and len({each.id for each in choices}) != len(choices):
         raise InvalidInput("a choice occurs twice in one call")
-    # Clicks and successes come as truth values.
+    # Clicks and successes come as booleans.
     values = np.array([float(r) if isinstance(r, bool | np.bool_) else as_number(r, "reward") for r in rewards])
     check_finite(values, "reward", LARGEST_DATUM)
     if sigma is None:

@@ -1,4 +1,4 @@
-"""Policies as plain values, to be written to a file, and back; those of version 0.1.0, too."""
+"""Policies to plain values, for files, and back, including those of version 0.1.0."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OPTIONS = ("strict", "keep_history", "track_regret", "quick")
 
 
 class Storable(Protocol):
-    """What is stored of a policy, beside its options."""
+    """What is stored of a policy, besides its options."""
 
     rule: ActingRule
     state: State
@@ -78,7 +78,7 @@ def is_state_of(kind: type[Storable], stored: Mapping[str, Any]) -> bool:
 
 
 def recalled(fresh: State, stored: Mapping[str, Any]) -> State:
-    """What a stored policy had seen, in a policy that has only its data yet."""
+    """The state of a stored policy, restored into a fresh one that has only its data."""
     account, ledger = stored["account"], stored["ledger"]
     rounds = int(ledger["next_id"])
     pending = held = persistent.EMPTY
@@ -90,7 +90,7 @@ def recalled(fresh: State, stored: Mapping[str, Any]) -> State:
         if part["reward"] is not None:
             held = persistent.put(held, choice.id, Held(float(part["reward"]), part["sigma"]))
     return fresh._replace(
-        # A generator, which version 0.1.0 stored, yields the seed.
+        # Version 0.1.0 stored a generator; the seed is drawn from it.
         seed=int(stored["seed"]) if "seed" in stored else int(stored_generator(stored["rng"]).integers(2**63)),
         rounds=rounds,
         pending=pending,
@@ -105,7 +105,7 @@ def recalled(fresh: State, stored: Mapping[str, Any]) -> State:
 
 
 def difference(one: Storable, other: Storable) -> str | None:
-    """The first setting in which two policies differ, in words; None if only what they have seen does."""
+    """The first setting in which two policies differ, in words; None if only what they have seen differs."""
     for name in (*_OPTIONS, "actions"):
         if getattr(one, name) != getattr(other, name):
             return f"{name}: {getattr(one, name)!r} and {getattr(other, name)!r}"
@@ -116,7 +116,7 @@ def difference(one: Storable, other: Storable) -> str | None:
 RULES: dict[str, type[ActingRule]] = {
     rule.__name__: rule for rule in (Optimism, LeastRegretPerInformation, Thompson, Uniformly)
 }
-# What version 0.1.0 stored, by the type of the policy.
+# The rules of version 0.1.0, by the type of the policy.
 _OF_POLICIES = {
     "UCB": "Optimism",
     "InformationDirected": "LeastRegretPerInformation",

@@ -79,7 +79,7 @@ class GeneralLambdaRule(BallRule):
             given = self.lam(data.count + i, action) if callable(self.lam) else self.lam
             lambdas[i] = 1.0 / level**2 if given is None else checked_lambda(given, float(level))
         zeros, share = np.zeros(len(phi)), levels**2 * lambdas
-        # At λ = 1/σ² the difference Λ − M is 0, and must not be learnt as rounding errors.
+        # At λ = 1/σ² the difference Λ − M is 0, and its rounding errors must not be learnt.
         difference = np.where(np.abs(1.0 - share) < _ROUNDING, 0.0, lambdas * (1.0 - share))
         squares = {
             "squared": lambdas * share,
@@ -111,7 +111,7 @@ class GeneralLambdaRule(BallRule):
         return ResidualBall(spectrum, excess, norm_bound, start=self.alpha0(data), margin=margin)
 
     def residual_spread(self, data: Data) -> None:
-        """Residuals weighted by λ are not in units of σ; for that reason there is no test of the noise either."""
+        """Residuals weighted by λ are not in units of σ, so the noise is not tested either."""
 
     def log_evalue(self, data: Data, theta: Array) -> float:
         ball = self.ball(data)
@@ -150,11 +150,11 @@ class GeneralLambdaRule(BallRule):
 
 
 class GeneralLambda(ResidualBallSequence):
-    """The confidence sequence for predictable weights λ_t, by default 1/σ_t², where it is `MartingaleMixture`.
+    """The confidence sequence for predictable weights λ_t, by default 1/σ_t², which gives `MartingaleMixture`.
 
     `lam` is a number, or a function of the number of rewards seen so far and the action row that returns λ for
-    its reward, before that is known. The set is convex only for 0 ≤ λ < 2/σ_t²; other values are refused. Its
-    ellipsoid is not a ball of residuals, so that it has no `radius`. Whether rewards are noisier than stated is not
+    its reward before the reward is known. The set is convex only for 0 ≤ λ < 2/σ_t²; other values are refused. Its
+    ellipsoid is not a ball of residuals, so it has no `radius`. Whether rewards are noisier than stated is not
     tested here.
     """
 

@@ -1,4 +1,4 @@
-"""Confidence sequences: sets that hold the unknown parameter at all times, acting through their support functions."""
+"""Confidence sequences: sets that contain the unknown parameter at all times, used through their support functions."""
 
 from mixbandit.sequences.base import (
     ConfidenceSequence,

@@ -1,7 +1,7 @@
-"""Confidence sequences as users hold them: feed them rewards, ask them for bounds at any time.
+"""Confidence sequences as users see them: feed them rewards, ask them for bounds at any time.
 
-A sequence is a name for something that changes: at any time it is at a `Moment`, which does not. It is made of a model
-(actions ↔ directions), a rule (the sets) and a response (from φᵀθ to expected rewards).
+A sequence changes; at any time it is at a `Moment`, which does not. It is made of a model (actions ↔ directions),
+a rule (the sets) and a response (from φᵀθ to expected rewards).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ON_EMPTY = ("raise", "inflate")
 
 @dataclass(frozen=True)
 class Support:
-    """Upper bounds with what attains them, a row per action."""
+    """Upper bounds and their maximisers, one row per action."""
 
     value: Array  # (n,) the upper bounds
     theta: Array  # (n, d) a maximiser of φᵀθ; for a closed form, the gradient of the bound in φ
@@ -59,7 +59,7 @@ class Home(Protocol):
 
 
 class _OwnHome:
-    """A sequence on its own."""
+    """The home of a standalone sequence."""
 
     def __init__(self, moment: Moment) -> None:
         self.moment, self.refuted = moment, False
@@ -84,22 +84,22 @@ class ConfidenceSequence(abc.ABC):
         "average over a prior.",
     )
     t: int = setting("moment.t", "How many rewards have been seen.")
-    alpha0: float = setting("moment.alpha0", "The multiplier that suits the closed form best.")
+    alpha0: float = setting("moment.alpha0", "The multiplier that works best for the closed form.")
     is_empty: bool = setting("moment.is_empty", "Whether no parameter is left, which refutes the assumptions.")
     noise_refuted: bool = setting(
         "moment.noise_refuted", "Whether residuals of every linear function are larger than σ allows, at level δ."
     )
     is_refuted: bool = setting(
         "moment.is_refuted",
-        "Whether the data refute the assumptions: the set is empty, or rewards scatter too much for σ. Two tests, each "
-        "of which gives a false alarm, at any time, with probability at most δ.",
+        "Whether the data refute the assumptions: the set is empty, or residuals are too large for σ. Two tests, each "
+        "of which ever gives a false alarm with probability at most δ.",
     )
 
     def __init__(
         self, features: FeatureMap, rule: Rule, response: Response | None = None, on_empty: str = "raise"
     ) -> None:
         self.on_empty = on_empty
-        self.silent = False  # True where somebody else says that assumptions are refuted
+        self.silent = False  # True where the caller reports refuted assumptions
         moment = Moment(FeatureModel(features), rule, Response() if response is None else response, rule.start())
         self._home: Home = _OwnHome(moment)
 
@@ -113,29 +113,29 @@ class ConfidenceSequence(abc.ABC):
         return self._home.moment
 
     def live_in(self, home: Home) -> Self:
-        """Keep the moment there from now on, so that it changes together with what else is kept there.
+        """Keep the moment in `home` from now on, so that it changes together with the rest of it.
 
-        A sequence that lives in another home already stays there; what is returned is then a copy of it.
+        A sequence that already lives in another home stays there; a copy is returned instead.
         """
         new = self if isinstance(self._home, _OwnHome) else self.copy()
         new._home = home
         return new
 
     def update(self, actions: ArrayLike, rewards: ArrayLike, sigma: ArrayLike | None = None) -> Self:
-        """Learn that actions (n, dim_in) brought rewards (n,); one action may come as a vector.
+        """Learn the rewards (n,) of actions (n, dim_in); a single action may be a vector.
 
-        `sigma` states the noise level of these rewards where it is not the sequence's: one number or one
-        per reward, known before the rewards are. On an error nothing is changed.
+        `sigma` states the noise level of these rewards if it is not the sequence's: one number or one
+        per reward, known before the rewards are. On an error nothing changes.
         """
         self._home.moment = self.moment.learnt(actions, rewards, sigma)
         return self
 
     def after(self, actions: ArrayLike, rewards: ArrayLike, sigma: ArrayLike | None = None) -> Self:
-        """The sequence had it seen these rewards as well; this one stays as it is."""
+        """A copy that has seen these rewards as well; this sequence is unchanged."""
         return self.copy().update(actions, rewards, sigma)
 
     def upper(self, actions: ArrayLike, alpha: float | None = None) -> Array:
-        """Upper bounds (n,) on the expected rewards; at a fixed multiplier α the closed form."""
+        """Upper bounds (n,) on the expected rewards; with `alpha`, the closed form."""
         moment = self._asked(alpha)
         directions = moment.directions(moment.model.checked(actions))
         return self._reported(moment.upper(directions, moment.at(alpha)))
@@ -160,18 +160,18 @@ class ConfidenceSequence(abc.ABC):
         return Support(self._reported(bounds), found.points, grad, found.alpha, case, inflated)
 
     def contains(self, theta: ArrayLike, *, rtol: float = 1e-9) -> bool:
-        """Whether the set holds θ; `rtol` forgives rounding on its border."""
+        """Whether the set contains θ; `rtol` allows for rounding at its border."""
         return self.moment.rule.set(self.moment.data).contains(as_vector(theta, self.features.dim, "theta"), rtol)
 
     def merge(self, other: Self) -> Self:
         """A new sequence with the data of both, which must agree in everything else.
 
         Exact: the same as one pass over all data, in any grouping. Valid at all times along one nested path of
-        data sets, as when shards report to a centre that only ever adds. To look at arbitrary pairs of stale
-        shards and to keep the best is to look at many sequences, and δ does not cover that.
+        data sets, as when shards report to a centre that only ever adds. Looking at arbitrary pairs of
+        stale shards and keeping the best means looking at many sequences, which δ does not cover.
         """
         if type(other) is not type(self):
-            raise NotMergeable(f"a {type(self).__name__} cannot take in a {type(other).__name__}")
+            raise NotMergeable(f"a {type(self).__name__} cannot be merged with a {type(other).__name__}")
         merged = self.moment.rule.merge(self.moment.data, other.moment.data)
         if self.features is not other.features and isinstance(self.features, FromCallable):
             raise NotMergeable("feature functions must be the same object in both sequences")
@@ -198,20 +198,20 @@ class ConfidenceSequence(abc.ABC):
         return new
 
     def settings(self) -> dict[str, Any]:
-        """What makes this sequence, but for its data, as plain values."""
+        """All settings of this sequence, without its data, as plain values."""
         kind = {"type": type(self).__name__, "version": STATE_VERSION, "features": self.features.state_dict()}
         return {**kind, **{name: _plain(getattr(self, name)) for name in self.keywords}}
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything needed to go on later: numbers, strings, arrays and dicts of them."""
+        """Everything needed to resume later: numbers, strings, arrays and dicts of them."""
         data = self.moment.data
         return {**self.settings(), "statistics": data.state_dict(), **self.moment.rule.memory(data)}
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any], features: FeatureMap | int | None = None) -> Self:
-        """The sequence that `state_dict` described; `features` again if they are a user's function."""
+        """The sequence that `state_dict` described; pass `features` again if they are a user's function."""
         if not isinstance(state, Mapping):
-            raise DamagedState(f"a state is a mapping, got {type(state).__name__}")
+            raise DamagedState(f"a state must be a mapping, got {type(state).__name__}")
         if state.get("type") != cls.__name__:
             raise DamagedState(f"this is the state of a {state.get('type')!r}, not of a {cls.__name__}")
         if state.get("version") != STATE_VERSION:
@@ -246,7 +246,7 @@ class ConfidenceSequence(abc.ABC):
         return self.moment.audit()
 
     def refute(self, what: str) -> None:
-        """Raise AssumptionsRefuted because `what` was found, or warn where the user wants to go on."""
+        """Raise AssumptionsRefuted because of `what`, or warn if the user chose to go on."""
         self._home.refuted = True
         if self.silent:
             return
@@ -261,12 +261,12 @@ class ConfidenceSequence(abc.ABC):
 
 
 class ResidualBallSequence(ConfidenceSequence):
-    """What sequences share whose set is a residual ball cut by the norm ball."""
+    """Base of sequences whose set is a residual ball cut by the norm ball."""
 
-    advice = "audit() tells more, and on_empty='inflate' goes on without a guarantee"
+    advice = "see audit() for details; on_empty='inflate' continues without a guarantee"
 
     norm_bound: float = setting("moment.rule.norm_bound", "The stated bound B on ‖θ*‖.")
-    reward_range: tuple[float, float] | None = setting("moment.response.range", "Where expected rewards lie.")
+    reward_range: tuple[float, float] | None = setting("moment.response.range", "The stated range of expected rewards.")
 
     def __init__(self, features: FeatureMap, rule: BallRule, response: Response, on_empty: str) -> None:
         super().__init__(features, rule, response, one_of(on_empty, ON_EMPTY, "on_empty"))
@@ -278,19 +278,19 @@ class ResidualBallSequence(ConfidenceSequence):
         return self._ball_rule.analytic_radius(moment.data, moment.alpha0 if alpha is None else alpha)
 
     def log_evalue(self, theta: ArrayLike) -> float:
-        """Logarithm of the mixture martingale E_t(θ): an e-value against θ* = θ, to be read at any time.
+        """Logarithm of the mixture martingale E_t(θ): an e-value against θ* = θ that may be read at any time.
 
         If θ* = θ, it exceeds ln(1/a) at some time with probability at most a, for every a.
         """
         return self._ball_rule.log_evalue(self.moment.data, as_vector(theta, self.features.dim, "theta"))
 
     def pvalue(self, theta: ArrayLike) -> float:
-        """An anytime-valid p-value of θ* = θ: if that is so, it is ever ≤ a with probability at most a."""
+        """An anytime-valid p-value of θ* = θ: if that is true, it is ever ≤ a with probability at most a."""
         return math.exp(min(-self.log_evalue(theta), 0.0))
 
 
 def sequence_from_state_dict(state: Mapping[str, Any], features: FeatureMap | int | None = None) -> ConfidenceSequence:
-    """The sequence of whatever kind that `state_dict` described."""
+    """The sequence, of any kind, that `state_dict` described."""
     kinds = sequence_kinds()
     if state.get("type") not in kinds:
         raise DamagedState(f"unknown kind of confidence sequence: {state.get('type')!r}")

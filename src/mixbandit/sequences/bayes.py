@@ -35,7 +35,7 @@ class BayesRule(FixedMultiplier):
 
     def quantile(self, t: int) -> float:
         """Q_t, the χ²(d) quantile at 1 − 6δ/((t+1)²π²)."""
-        from scipy.special import chdtri  # kept out of the import of the package, which it would double
+        from scipy.special import chdtri  # not with the package: it would double the import time
 
         # From its upper tail: 1 − 6δ/((t+1)²π²) itself rounds to 1 for large t.
         return float(chdtri(self.dim, 6.0 * self.delta / ((t + 1) * math.pi) ** 2))
@@ -59,14 +59,14 @@ class BayesCredible(ConfidenceSequence):
     Q_t is the χ²(d) quantile at 1 − 6δ/((t+1)²π²), so that the levels of all t sum to δ. The prior is given
     as the linear `mixture` with the same θ₀ and Σ₀. The interval is right on average over the prior; for one
     θ* that the prior makes unlikely it can be wrong at every time, which is why it has no "anytime"
-    guarantee. `norm_bound` is accepted so that sequences can be swapped, and plays no part.
+    guarantee. `norm_bound` is accepted so that sequences can be swapped, but has no effect.
     """
 
     keywords = ("sigma", "delta", "norm_bound", "mixture")
     advice = "state a larger sigma, or use other features"
 
     sigma: float = setting("moment.rule.sigma", "The stated noise level.")
-    norm_bound: float | None = setting("moment.rule.norm_bound", "Accepted, and of no effect.")
+    norm_bound: float | None = setting("moment.rule.norm_bound", "Accepted, but has no effect.")
     mixture: LinearMixture = setting("moment.rule.mixture", "The prior.")
 
     def __init__(

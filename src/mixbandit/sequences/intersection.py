@@ -15,10 +15,10 @@ from mixbandit.sequences.base import ConfidenceSequence
 class RunningIntersection:
     """Bounds at fixed `actions` that never widen: the least upper and the greatest lower bound since the start.
 
-    All bounds of a sequence hold at once, so that their intersection does, at no extra δ. It is taken once per
+    All bounds of a sequence hold at once, so their intersection does too, at no extra δ. It is taken once per
     `update`. A contradiction, whether of bounds of different times or of the sequence with itself, refutes the
-    assumptions for good (`is_empty`); `lower` and `upper` then stay what they were before. It raises
-    AssumptionsRefuted after the data are in, or warns, as the sequence's `on_empty` says.
+    assumptions for good (`is_empty`); `lower` and `upper` then keep their previous values. It raises
+    AssumptionsRefuted after the data are learnt, or warns, as the sequence's `on_empty` says.
     """
 
     def __init__(self, sequence: ConfidenceSequence, actions: ArrayLike) -> None:

@@ -21,8 +21,8 @@ from mixbandit.sets import Ellipsoid, ResidualBall, RidgeEllipsoid, SpectralElli
 class MartingaleRule(BallRule):
     """Θ = {θ : ‖Φθ − r‖² ≤ R², ‖θ‖ ≤ B}, R² the running cost of a mixture plus 2σ² ln(1/δ).
 
-    Expected rewards may deviate from linear ones by ε = `misspecification` at every action. With N(0, cΦΦᵀ) that is met
-    by the tighter of two forms: had the rewards been linear, θ̂ would have moved by at most ε√t in the norm of V, and
+    Expected rewards may deviate from linear ones by ε = `misspecification` at every action. With N(0, cΦΦᵀ) the tighter
+    of two forms covers that: had the rewards been linear, θ̂ would have moved by at most ε√t in the norm of V, and
     the closed form's radius at α₀, σ² ln det + 2σ² ln(1/δ) + α₀B², does not depend on rewards at all. Other mixtures
     take ‖Φθ* − r‖ ≤ R + ε√t.
     """
@@ -36,7 +36,7 @@ class MartingaleRule(BallRule):
         self.sigma: float = sigma
         self.mixture, self.misspecification = mixture, misspecification
         self._unused_cost = as_cost(mixture, features, sigma)
-        # α₀ of a mixture N(0, cΦΦᵀ); for others neither its ridge form nor its quick closed form is there.
+        # α₀ of a mixture N(0, cΦΦᵀ); other mixtures have neither the ridge form nor the quick closed form.
         self.ridge_alpha = self._unused_cost.ridge_alpha
         self._uses_ridge_form = misspecification > 0.0 and self.ridge_alpha is not None
         self.regret_theorem_alpha = None if misspecification else self.ridge_alpha
@@ -52,7 +52,7 @@ class MartingaleRule(BallRule):
         return one.merge(other, one.memory)
 
     def mixture_of(self, data: Data) -> Mixture | Forecaster:
-        """The mixture; of a user's forecaster, the copy that is in use."""
+        """The mixture; for a user's forecaster, the copy in use."""
         return data.memory.forecaster if isinstance(data.memory, Prequential) else self.mixture
 
     def alpha0(self, data: Data) -> float:
@@ -91,7 +91,7 @@ class MartingaleRule(BallRule):
         return ResidualBall(data.spectrum, excess, norm_bound, start=start, margin=margin)
 
     def is_empty(self, data: Data) -> bool:
-        # Once the set itself is there, for exact bounds, it is the cheapest to ask.
+        # Once the set has been made, for exact bounds, asking it is cheapest.
         ridge = self._own_ridge(data) if self not in data.derived else None
         # With N(0, cΦΦᵀ) the ridge estimate at α₀ satisfies the residual constraint, whatever the rewards are.
         if ridge is not None and float(ridge.theta @ ridge.theta) <= self.norm_bound**2:
@@ -159,12 +159,12 @@ class MartingaleMixture(ResidualBallSequence):
     `upper` and `lower` are exact (the paper's CMM); with `alpha` they are its closed form (AMM), valid at
     every α > 0. `mixture` decides how tight the set is, never whether it is valid.
 
-    `reward_range` states that *expected* rewards lie in [low, high]; bounds are cut there, and single rewards may lie
+    `reward_range` states that *expected* rewards lie in [low, high]. Bounds are clipped to it; single rewards may lie
     outside. `misspecification` allows the expected reward to deviate from a linear function by up to that much at every
     action.
 
     An empty set has probability ≤ δ under the assumptions, so it refutes them. `on_empty` says what bounds
-    then do: "raise" AssumptionsRefuted, or "inflate" the radius until the set has an inside again, with a
+    then do: "raise" AssumptionsRefuted, or "inflate" the radius until the set has an interior again, with a
     warning and `Support.inflated` set, because no guarantee remains.
     """
 
@@ -193,7 +193,7 @@ class MartingaleMixture(ResidualBallSequence):
 
     @property
     def mixture(self) -> Mixture | Forecaster:
-        """The mixture; of a user's forecaster, the copy that is in use."""
+        """The mixture; for a user's forecaster, the copy in use."""
         return self._rule.mixture_of(self.moment.data)
 
     @property

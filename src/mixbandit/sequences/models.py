@@ -1,7 +1,7 @@
-"""Models: from actions to the directions in which confidence sets are asked, and back.
+"""Models: from actions to the directions in which confidence sets are queried, and back.
 
-A model is settings only. Directions are opaque to the rest of the package, which indexes, negates and subtracts them
-and hands them to sets; points, which sets hand out, go back through `linearised` to gradients in the action.
+A model holds settings only. Directions are opaque to the rest of the package, which indexes, negates and subtracts them
+and passes them to sets; points, which sets return, go back through `linearised` to gradients in the action.
 """
 
 from __future__ import annotations
@@ -81,9 +81,9 @@ class FeatureModel:
         return self.features.remainder(centres, half_widths)
 
     def axes(self) -> Array:
-        """The directions that single coordinates of a parameter are."""
+        """The directions of the single coordinates of a parameter."""
         return np.eye(self.features.dim, dtype=np.float64)
 
     def checked(self, actions: ArrayLike) -> Array:
-        """Action rows, (n, dim_in), from whatever the user gave."""
+        """Action rows, (n, dim_in), from user input."""
         return as_rows(actions, self.features.dim_in, "actions")

@@ -19,9 +19,9 @@ from mixbandit.sets import ConfidenceSet, Ellipsoid
 
 
 class Moment:
-    """Model, rule and response with the data of a moment; `after` is the next one.
+    """Model, rule and response with the data of one moment; `after` returns the next.
 
-    Nothing here raises or warns because assumptions are refuted: bounds then come from the opened set, and
+    Nothing here raises or warns when assumptions are refuted: bounds then come from the opened set, and
     `is_empty`, `is_refuted` and `Bounds.contradicts` say so.
     """
 
@@ -29,7 +29,7 @@ class Moment:
         self.model, self.rule, self.response, self.data = model, rule, response, data
 
     def __getstate__(self) -> dict[str, Any]:
-        # What is only cached is made again.
+        # Caches are rebuilt on demand.
         return {name: self.__dict__[name] for name in ("model", "rule", "response", "data")}
 
     @property
@@ -39,7 +39,7 @@ class Moment:
 
     @lazy
     def alpha0(self) -> float:
-        """The multiplier that suits the closed form best."""
+        """The multiplier that works best for the closed form."""
         return self.rule.alpha0(self.data)
 
     @lazy
@@ -65,7 +65,7 @@ class Moment:
 
     @lazy
     def noise_refuted(self) -> bool:
-        """Whether rewards scatter more than was stated, by a test at level δ."""
+        """Whether rewards are noisier than stated, by a test at level δ."""
         return self.rule.noise_refuted(self.data)
 
     @property
@@ -106,11 +106,11 @@ class Moment:
         return self.response.lower((within or self.exact).maximum(-directions))
 
     def interval(self, directions: Any, within: ConfidenceSet | None = None) -> Interval:
-        """Bounds on expected rewards on both sides, for less than one after the other."""
+        """Lower and upper bounds on expected rewards, cheaper than one after the other."""
         return self.response.interval(*(within or self.exact).interval(directions))
 
     def learnt(self, actions: ArrayLike, rewards: ArrayLike, sigma: ArrayLike | None = None) -> Moment:
-        """The moment after these rewards, all of which are checked first."""
+        """The moment after these rewards; the arguments are checked first."""
         rows = self.model.checked(actions)
         values = as_vector(rewards, len(rows), "rewards")
         if sigma is None:
@@ -121,7 +121,7 @@ class Moment:
         return self.after(rows, values, weights)
 
     def after(self, rows: Array, rewards: Array, weights: Array | None = None) -> Moment:
-        """The moment after rewards (n,) of action rows (n, dim_in), weighted by σ/σ_k, all of which were checked."""
+        """The moment after rewards (n,) of action rows (n, dim_in), weighted by σ/σ_k, all already checked."""
         if weights is None:
             phi = self.model.directions(rows, LARGEST_DATUM)
         else:

@@ -51,12 +51,12 @@ class OFULRule(FixedMultiplier):
 class OFULSequence(ConfidenceSequence):
     """{θ : ‖θ − θ̂_α‖_V ≤ σ√(ln det(ΦᵀΦ/α + I) + 2 ln(1/δ)) + √α B}, V = ΦᵀΦ + αI.
 
-    α is fixed in advance, at σ² unless given, as the paper does. The set is never empty; `on_empty` says what a
+    α is fixed in advance, at σ² unless given, as in the paper. The set is never empty; `on_empty` says what a
     policy does when residuals are larger than σ allows, which is tested in any case (`noise_refuted`).
     """
 
     keywords = ("sigma", "delta", "norm_bound", "alpha", "on_empty")
-    advice = "on_empty='inflate' goes on without a guarantee"
+    advice = "on_empty='inflate' continues without a guarantee"
 
     sigma: float = setting("moment.rule.sigma", "The stated noise level.")
     norm_bound: float = setting("moment.rule.norm_bound", "The stated bound B on ‖θ*‖.")

@@ -1,21 +1,21 @@
 """Refutation: what the data say about the assumptions, and an answer to "how do I choose σ and the norm bound?".
 
-**Emptiness.** Under true assumptions the set is empty with probability at most δ, at all times together. So whatever σ
-or norm bound would make it empty is refuted at level δ, by the same event on which the bounds rest: it costs nothing.
+**Emptiness.** Under true assumptions the set is empty with probability at most δ, at all times together. So any σ or
+norm bound that would make it empty is refuted at level δ, by the same event that the bounds rest on, at no extra cost.
 
-- A larger norm bound only enlarges the set, so that there is a least one that the data allow.
-- Noise that is σ-sub-Gaussian is so at every larger σ. Refuted are the levels below which *every* set is
-  empty: then the true level is among them with probability at most δ.
+- A larger norm bound only enlarges the set, so there is a least one that the data allow.
+- Noise that is σ-sub-Gaussian is so at every larger σ too. The refuted levels are those below which *every* set is
+  empty: the true level is among them with probability at most δ.
 
-**Noise.** A fixed linear mixture never makes the residual ball smaller than the least-squares residual, so that rewards
-which scatter more than σ allows do not empty it by themselves. A mixture that expects more scatter does: for the
+**Noise.** A fixed linear mixture never makes the residual ball smaller than the least-squares residual, so rewards
+noisier than σ allows do not empty it by themselves. A mixture that expects more noise does: for the
 mixtures N(0, cΦΦᵀ + κσ²I), which are as valid as any,
 
     2 ln E_κ(θ) = (‖Φθ − r‖² − q_κ)/σ² − t ln(1+κ) − Σ_i ln(1 + s_i/a),   a = σ²(1+κ)/c,
     q_κ = min_θ (‖Φθ − r‖² + a‖θ‖²)/(1+κ),
 
-and the mean of E_κ over a list of κ is an e-value against θ* = θ. Refuted is every θ at once when its least value, at
-least squares, exceeds 1/δ. This test has a δ of its own.
+and the mean of E_κ over a list of κ is an e-value against θ* = θ. Every θ is refuted at once when its least value, at
+least squares, exceeds 1/δ. This test has its own δ.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from mixbandit.data import Data, Spectrum
 from mixbandit.sequences.response import Response
 from mixbandit.sets import ResidualBall
 
-# 1 + κ: how many times the stated variance the noise is suspected to have.
+# 1 + κ: suspected noise variances, as multiples of the stated one.
 _INFLATIONS = 2.0 ** np.arange(0.5, 21.0, 0.5)
-# Norm bounds and noise levels are looked for between the stated one divided and multiplied by this.
+# Norm bounds and noise levels are searched for within this factor of the stated one.
 _REACH = 1e6
 # A norm bound beyond this would be refused.
 _NEVER = 1e20
@@ -44,10 +44,10 @@ _COLLINEAR = 1e6
 
 
 def noise_refuted(data: Data, *, sigma: float, delta: float, norm: float, deviation: float = 0.0) -> bool:
-    """Whether rewards scatter around every linear function more than σ allows, at level δ.
+    """Whether residuals of every linear function are larger than σ allows, at level δ.
 
-    `norm` is the size that a parameter is expected to have. Expected rewards may be up to `deviation` away from linear
-    ones, as a vector.
+    `norm` is the expected size of the parameter. Expected rewards may differ from linear ones by up to `deviation`, as
+    a vector.
     """
     if not may_be_refuted(data.residual, data.count, sigma, delta):
         return False
@@ -67,7 +67,7 @@ def noise_log_evalue(
 ) -> float:
     """Ln of the least mean of E_κ(θ) over θ, for c = `scale`.
 
-    `residual` is the least ‖Φθ − r‖²; expected rewards may be up to `deviation` away from linear ones, as a vector.
+    `residual` is the least ‖Φθ − r‖²; expected rewards may differ from linear ones by up to `deviation`, as a vector.
     """
     nearest = max(math.sqrt(residual) - deviation, 0.0) ** 2
     s = spectrum.singular**2
@@ -88,14 +88,14 @@ class Audit:
     stated_norm_bound: float
     least_norm_bound: float  # smaller ones are refuted at level δ; 0 if none is, inf if all are
     stated_sigma: float | None  # None where the noise level is not stated but learnt
-    refuted_sigma: float | None  # it and smaller ones are refuted at level δ; None where it cannot be told
-    residual_spread: float | None  # root mean square of least-squares residuals; None without any to spare
+    refuted_sigma: float | None  # it and smaller ones are refuted at level δ; None where unknown
+    residual_spread: float | None  # root mean square of least-squares residuals; None with no rewards to spare
     unseen_directions: int  # dimensions of the features in which nothing was measured
     condition: float  # ratio of the largest to the least singular value of the features seen
     reward_range: tuple[float, float] | None = None
     misspecification: float = 0.0
     noise_refuted: bool = False  # residuals of every linear function are larger than σ allows, at level δ
-    levels_given: bool = False  # rewards came with noise levels of their own, which scale with σ
+    levels_given: bool = False  # rewards came with their own noise levels, which scale with σ
 
     @property
     def norm_bound_refuted(self) -> bool:
@@ -108,13 +108,13 @@ class Audit:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What a practitioner should know, most important first; what is only likely is marked as a hint."""
+        """What a practitioner should know, most important first; merely likely findings are marked as hints."""
         level = f"at level {self.delta:g}"
         found = []
         if self.noise_refuted:
             found.append(
                 f"REFUTED {level}: residuals of every linear function are larger than {self._sigma()} "
-                f"allows. It is too small, or the expected reward is not linear in the features{self._up_to}."
+                f"allows. Sigma is too small, or the expected reward is not linear in the features{self._up_to}."
             )
         if self.refuted:
             found.append(
@@ -139,7 +139,7 @@ class Audit:
             found.append(
                 f"With norm_bound={self.stated_norm_bound:g} noise levels up to {self.refuted_sigma:.4g} are refuted "
                 f"{level} (stated: {self.stated_sigma:.4g}"
-                f"{'; levels given with rewards scale along' if self.levels_given else ''})."
+                f"{'; levels given with rewards scale with it' if self.levels_given else ''})."
             )
         found += self._hints()
         return tuple(found)
@@ -157,13 +157,13 @@ class Audit:
         if spread is not None and sigma is not None:
             if spread < _FAR_BELOW * sigma:
                 hints.append(
-                    f"Hint, not proven: residuals spread by {spread:.4g} where sigma={sigma:.4g} "
-                    "is stated. If a smaller sigma is known to hold, the bounds become narrower."
+                    f"Hint, not proven: the residual spread {spread:.4g} is below the stated sigma={sigma:.4g}. "
+                    "If a smaller sigma is known to hold, it gives narrower bounds."
                 )
             if spread > _FAR_ABOVE * math.hypot(sigma, self.misspecification):
                 hints.append(
-                    f"Hint, not proven: residuals spread by {spread:.4g}, more than the stated "
-                    f"sigma={sigma:.4g}. It may be too small, or the function not linear in the features."
+                    f"Hint, not proven: the residual spread {spread:.4g} exceeds the stated sigma={sigma:.4g}. "
+                    "Sigma may be too small, or the function not linear in the features."
                 )
         if self.unseen_directions:
             plural = "" if self.unseen_directions == 1 else "s"
@@ -180,7 +180,7 @@ class Audit:
 
 
 BallIf = Callable[[float, float], ResidualBall | None]
-"""The set had σ and the norm bound been stated so; None where that cannot be told."""
+"""The set if σ and the norm bound were stated like this; None where unknown."""
 
 
 class Auditable(Protocol):
@@ -257,7 +257,7 @@ def _refuted_sigma(ball_if: BallIf, sigma: float, norm_bound: float) -> float | 
 
 
 def _boundary(empty: Callable[[float], bool], low: float, high: float) -> float:
-    """The largest value found at which the set is still empty, between one that is and one that is not."""
+    """The largest value found at which the set is empty; it is empty at `low` and not at `high`."""
     while high > low * (1.0 + 1e-9):
         middle = math.sqrt(low * high)
         low, high = (middle, high) if empty(middle) else (low, middle)

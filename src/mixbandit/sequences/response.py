@@ -38,7 +38,7 @@ class Response:
 
     @property
     def highest(self) -> float | None:
-        """What no expected reward exceeds, where that is known."""
+        """A bound that no expected reward exceeds, where known."""
         return None if self.range is None else self.range[1]
 
     def upper(self, maximum: Array) -> Bounds:
@@ -60,17 +60,17 @@ class Response:
         return Bounds(cut, cut != bounds, bool((bounds > high + _ROUNDING * (high - low)).any()))
 
     def interval(self, minimum: Array, maximum: Array) -> Interval:
-        """Bounds on both sides, from the least and the most that φᵀθ can be."""
+        """Bounds on both sides, from the minimum and maximum of φᵀθ."""
         if self.range is None and not self.deviation:
             return Interval(minimum, maximum)
         lower, upper = self.lower(-minimum), self.upper(maximum)
         return Interval(lower.values, upper.values, lower.contradicts or upper.contradicts)
 
     def most(self, maximum: float) -> float:
-        """What no expected reward exceeds, where φᵀθ exceeds `maximum` nowhere."""
+        """A bound that no expected reward exceeds if φᵀθ never exceeds `maximum`."""
         most = maximum + self.deviation
         return most if self.range is None else min(max(most, self.range[0]), self.range[1])
 
     def difference(self, maximum: float) -> float:
-        """A bound on the difference of two expected rewards, from the maximum of that of φᵀθ."""
+        """A bound on the difference of two expected rewards, from the largest difference of φᵀθ."""
         return maximum + 2.0 * self.deviation

@@ -1,6 +1,6 @@
-"""Rules: frozen settings from which confidence sets are made. A new method brings a rule, and nothing else changes.
+"""Rules: frozen settings from which confidence sets are made. A new method adds a rule, and nothing else changes.
 
-A rule starts from no data, learns by making new data, and says what set the data leave.
+A rule starts without data, learns by making new data, and makes the set that the data leave.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from mixbandit.sets import ConfidenceSet, Ellipsoid, ResidualBall
 
 
 class Rule(abc.ABC):
-    """What the data leave possible, at level `delta`."""
+    """Which parameters the data leave possible, at level `delta`."""
 
-    kind: ClassVar[str]  # how tables of methods refer to it
+    kind: ClassVar[str]  # its name in tables of methods
     guarantee: ClassVar[str] = "anytime"
     sigma: float | None = None  # the stated noise level, where one is stated
     regret_theorem_alpha: float | None = None  # α of thm:regret_bound (`regret.worst_case`), where that applies
@@ -32,25 +32,25 @@ class Rule(abc.ABC):
 
     @property
     def reach(self) -> float | None:
-        """The stated bound on ‖θ*‖; None where guarantees rest on none."""
+        """The stated bound on ‖θ*‖; None where guarantees need none."""
         return None
 
     def start(self) -> Data:
-        """Before any data."""
+        """No data yet."""
         return Data(self.dim)
 
     def learn(self, data: Data, actions: Array, phi: Array, rewards: Array, weights: Array | None) -> Data:
-        """New data, with rows that were checked; `weights` are σ/σ_k."""
+        """The data with these rows, already checked; `weights` are σ/σ_k."""
         return data.learn(phi, rewards, weights)
 
     def weights(self, levels: Array) -> Array:
         """The weights of rewards whose noise levels σ_k are known."""
         if self.sigma is None:
-            raise InvalidInput("noise levels of single rewards need a stated sigma, which this sequence has not")
+            raise InvalidInput("noise levels of single rewards need a stated sigma, which this sequence lacks")
         return self.sigma / levels
 
     def set(self, data: Data) -> ConfidenceSet:
-        """The exact set, empty or not; made once per data."""
+        """The exact set, empty or not; cached with the data."""
         known = data.derived.get(self)
         if known is None:
             known = data.derived[self] = self._set(data)
@@ -65,7 +65,7 @@ class Rule(abc.ABC):
 
     @abc.abstractmethod
     def alpha0(self, data: Data) -> float:
-        """The multiplier that suits the closed form best."""
+        """The multiplier that works best for the closed form."""
 
     def check_alpha(self, alpha: float) -> None:
         """Refuse a multiplier at which there is no closed form."""
@@ -75,14 +75,14 @@ class Rule(abc.ABC):
         return self.set(data).is_empty
 
     def noise_refuted(self, data: Data) -> bool:
-        """Whether rewards scatter around every linear function more than was stated, by a test at level δ."""
+        """Whether residuals of every linear function are larger than the stated noise allows, by a test at level δ."""
         return False
 
     def merge(self, one: Data, other: Data) -> Data:
         return one.merge(other)
 
     def memory(self, data: Data) -> dict[str, Any]:
-        """What is remembered beside the factor, for `state_dict`."""
+        """What is remembered besides the factor, for `state_dict`."""
         return {}
 
     def recall(self, state: Mapping[str, Any]) -> Any:
@@ -91,7 +91,7 @@ class Rule(abc.ABC):
 
     def audit(self, data: Data, response: Response) -> Audit:
         """What the data say about the assumptions, where the rule can tell."""
-        raise InvalidInput(f"{self.kind} sequences have no audit; a MartingaleMixture has")
+        raise InvalidInput(f"{self.kind} sequences have no audit; MartingaleMixture has one")
 
     @abc.abstractmethod
     def stated(self) -> str:
@@ -114,7 +114,7 @@ class FixedMultiplier(Rule):
 
 
 class BallRule(Rule):
-    """A rule whose set is a residual ball cut by the norm ball; a child says which, in `ball_if`."""
+    """A rule whose set is a residual ball cut by the norm ball; a subclass says which, in `ball_if`."""
 
     def __init__(self, dim: int, delta: float, norm_bound: float) -> None:
         super().__init__(dim, delta)
@@ -126,7 +126,7 @@ class BallRule(Rule):
 
     @abc.abstractmethod
     def ball_if(self, data: Data, sigma: float | None, norm_bound: float) -> ResidualBall | None:
-        """The set had σ and the norm bound been stated so; None where that cannot be told."""
+        """The set if σ and the norm bound were stated like this; None where unknown."""
 
     def _set(self, data: Data) -> ResidualBall:
         ball = self.ball_if(data, self.sigma, self.norm_bound)
@@ -134,7 +134,7 @@ class BallRule(Rule):
         return ball
 
     def ball(self, data: Data) -> ResidualBall:
-        """The set, by its own type."""
+        """The set, with its own type."""
         return self.set(data)  # type: ignore[return-value]
 
     def outer(self, data: Data, alpha: float) -> Ellipsoid:
@@ -148,7 +148,7 @@ class BallRule(Rule):
         return self.outer(data, alpha).radius
 
     def residual_spread(self, data: Data) -> float | None:
-        """Root mean square of the least-squares residuals, in units in which it should be about σ."""
+        """Root mean square of the least-squares residuals, scaled so that it should be about σ."""
         spare = data.count - data.spectrum.rank
         return math.sqrt(data.spectrum.residual(self.norm_bound) / spare) if spare > 0 else None
 
@@ -161,6 +161,6 @@ def require_order_free(learns_in_order: bool, what: object) -> None:
     """Refuse to merge data whose order matters."""
     if learns_in_order:
         raise NotMergeable(
-            f"{what!r} learns from rewards in their order, which a merge does not know; "
+            f"{what!r} depends on the order of rewards, which a merge does not know; "
             "fixed linear mixtures and grids of them can be merged"
         )

@@ -1,4 +1,4 @@
-"""Gaussian noise of a constant level that nobody states: the residual ball again, with another radius.
+"""Gaussian noise of a constant, unstated level: the residual ball again, with another radius.
 
 Universal inference: with any predictive density p of the rewards, a product of one-step ones, the ratio of p to the
 likelihood maximised over σ is an e-value against θ* = θ,
@@ -15,8 +15,8 @@ so that with probability ≥ 1−δ, at all times at once and whatever chose the
 | a_t = a₀ + t/2, b_t = b₀ + ½rᵀ(I + cΦΦᵀ)⁻¹r | what it has learnt |
 | ln p_{c,b₀} | lnΓ(a_t) − lnΓ(a₀) + a₀ ln b₀ − a_t ln b_t − ½ ln det(I + cΦᵀΦ) − (t/2) ln 2π |
 
-p averages the members of a grid over c and b₀, the latter in units of B²: one that suits any noise level between 10⁻⁸
-and 10 times the norm bound, and costs ln 285 ≈ 5.7 nats.
+p averages the members of a grid over c and b₀, the latter in units of B². The grid suits any noise level between
+10⁻⁸ and 10 times the norm bound, and costs ln 285 ≈ 5.7 nats.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ _LOG_WEIGHT = -math.log(len(_SCALES) * len(_LEVELS))
 
 
 class Evidence(NamedTuple):
-    """What the mixture makes of the rewards."""
+    """How the mixture explains the rewards."""
 
     log_density: float  # ln p(r₁, …, r_t)
     scale: float  # c of the member that explains them best
 
 
 class UnknownNoiseRule(BallRule):
-    """The residual ball whose radius universal inference gives."""
+    """The residual ball with the radius of universal inference."""
 
     kind = "unknown noise"
 
@@ -115,9 +115,9 @@ class UnknownNoiseRule(BallRule):
 
 
 class UnknownNoise(ResidualBallSequence):
-    """Θ_t = {θ : ‖Φθ − r‖ ≤ R_t, ‖θ‖ ≤ B} as `MartingaleMixture`, for Gaussian noise of a level that is not stated.
+    """Θ_t = {θ : ‖Φθ − r‖ ≤ R_t, ‖θ‖ ≤ B} as in `MartingaleMixture`, for Gaussian noise of an unstated level.
 
-    Assumed: expected rewards φ(a)ᵀθ* with ‖θ*‖ ≤ `norm_bound`, and Gaussian noise of one constant level, whichever.
+    Assumed: expected rewards φ(a)ᵀθ* with ‖θ*‖ ≤ `norm_bound`, and Gaussian noise of any one constant level.
     With many more rewards than features the bounds are 1.1 to 1.2 times as wide as with the level known; with no more
     rewards than features they are wide, as they must be. `alpha0` is 1/c of the member of the grid that explains the
     rewards best.

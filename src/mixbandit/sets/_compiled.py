@@ -1,6 +1,6 @@
 """The solver of `dual`, compiled by numba, a row at a time; notation and formulas are explained there.
 
-Compiled code is kept on disk until this file changes. What `dual` may change, its tolerances, comes as arguments.
+Compiled code is cached on disk until this file changes. Tolerances, which `dual` may change, are arguments.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _TINY = float(np.finfo(np.float64).tiny)
 
 
 def _jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    """Compile, and keep the result on disk where there is a place to keep it."""
+    """Compile, and cache the result on disk where possible."""
     try:
         return numba.njit(cache=True, **options)(function)  # type: ignore[no-any-return]
     except RuntimeError:  # no writable cache directory
@@ -105,7 +105,7 @@ def _end_norm2(inverse_s, least_squares, p, kappa):
 
 
 def _bound_sums(s, centre, z, p, alpha):
-    """What g(α) is made of."""
+    """The sums in g(α)."""
     shrunk = w = at = 0.0
     for i in range(len(s)):
         v = 1.0 / (s[i] + alpha)

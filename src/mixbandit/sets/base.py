@@ -1,4 +1,4 @@
-"""The protocol of a confidence set: an immutable value that acts through its support function.
+"""The protocol of a confidence set: an immutable value, used through its support function.
 
 h(φ) = max_{θ∈Θ} φᵀθ is the upper confidence bound of a direction φ, and −h(−φ) its lower one. A set is made once
 per moment, and whether it is empty is decided then. With feature maps directions are the feature vectors, an array
@@ -21,7 +21,7 @@ ORIGIN, BALL, ELLIPSOID, INTERIOR, CLOSED_FORM = range(len(CASES))
 
 
 class Maximum(NamedTuple):
-    """Maxima over a set, with what attains them, a row per direction."""
+    """Maxima over a set and their maximisers, one row per direction."""
 
     value: Array  # (n,)
     points: Array  # (n, d), maximisers: the gradients of the support function
@@ -42,15 +42,15 @@ class ConfidenceSet(Protocol):
         ...
 
     def interval(self, directions: Any) -> tuple[Array, Array]:
-        """−h(−φ) and h(φ), (n,) each: the least and the most that φᵀθ can be."""
+        """−h(−φ) and h(φ), (n,) each: the minimum and maximum of φᵀθ."""
         ...
 
     def support(self, directions: Any) -> Maximum:
-        """The support function with what attains it."""
+        """The support function with its maximisers."""
         ...
 
     def ceiling(self, near: Any = None) -> ConfidenceSet | None:
-        """A larger set whose support function costs less, tight where `near` (one direction) is; None if none is."""
+        """A larger set with a cheaper support function, tight near the direction `near`; None if there is none."""
         ...
 
     def scaled(self, factor: float) -> Any:
@@ -58,9 +58,9 @@ class ConfidenceSet(Protocol):
         ...
 
     def opened(self) -> ConfidenceSet:
-        """The set itself, or the least larger one that has an inside."""
+        """The set itself, or the least larger one with an interior."""
         ...
 
     def contains(self, theta: Array, rtol: float) -> bool:
-        """Whether the set holds θ; `rtol` forgives rounding on its border."""
+        """Whether the set contains θ; `rtol` allows for rounding at its border."""
         ...

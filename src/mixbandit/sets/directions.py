@@ -23,7 +23,7 @@ def squares(rows: Array) -> Array:
 
 
 def are_safe(size: Array, least: float = SAFE_SIZE) -> bool:
-    """Whether all lengths, or squares of them, are neither so small nor so large that squares leave the floats."""
+    """Whether all lengths, or squares of them, are neither too small nor too large to be squared as floats."""
     return not len(size) or bool(np.minimum.reduce(size) > least and np.maximum.reduce(size) < 1.0 / least)
 
 
@@ -33,7 +33,7 @@ def split(features: Array, spectrum: Spectrum, *, with_outside: bool) -> tuple[A
     - ‖φ‖, (n,);
     - p, the unit vector's coordinates in the range of Φᵀ, (n, rank);
     - ν, the length of its part outside, (n,);
-    - that part, (n, d); None where the range is everything or nobody asked.
+    - that part, (n, d); None if the range is everything or `with_outside` is False.
     """
     size = np.sqrt(squares(features))
     if not are_safe(size):

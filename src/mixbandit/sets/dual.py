@@ -58,19 +58,19 @@ class Problem:
 
     def __init__(self, root_s: Array, z: Array, excess: float) -> None:
         self.root_s, self.s, self.z, self.excess = root_s, root_s**2, z, excess
-        # Bounds on α: an interior multiplier lies between, or beyond where it makes no difference.
+        # Bounds on α: an interior multiplier lies between them, or beyond where it makes no difference.
         least = min(float(self.s[-1]) if len(self.s) else 1.0, excess)
         self.bracket = max(_EPS * least, 1e-300), max(excess, 1.0) / _EPS
 
 
 class Solution(NamedTuple):
-    """The maxima in normalised units, a row per direction."""
+    """The maxima in normalised units, one row per direction."""
 
     value: Array  # (n,)
     alpha: Array  # (n,), inf for the ball alone and 0 for the ellipsoid alone
     case: IntArray  # (n,)
     inside: Array | None  # maximiser in the range of Φᵀ, (n, rank), if asked for
-    along_null: Array  # multiple of the direction's null part that the maximiser has, (n,)
+    along_null: Array  # the maximiser's multiple of the direction's null part, (n,)
 
 
 def rho(problem: Problem, alpha: Array | float, v: Array) -> tuple[Array, Array]:
@@ -103,7 +103,7 @@ def _compiled_kernel() -> Callable[..., Any] | None:
         return None
     try:
         from mixbandit.sets._compiled import solve_rows
-    except Exception:  # whatever is wrong with numba, numpy does the same
+    except Exception:  # if numba is broken, numpy does the same
         logger.warning("numba is installed but does not work; the slower numpy solver is used", exc_info=True)
         return None
     return solve_rows
@@ -154,7 +154,7 @@ class _InteriorRoot:
         self.problem, self.p, self.null2 = problem, p, null**2
         self.centre = problem.root_s * problem.z
         self.szz = self.centre**2
-        # What the sums over the spectrum weigh: p² for u, sp² for Ku, √s z p for θ̂ᵀu.
+        # Weights of the sums over the spectrum: p² for u, sp² for Ku, √s z p for θ̂ᵀu.
         pp = p * p
         self.weights = np.stack((pp, pp * problem.s, p * self.centre))
 

@@ -21,7 +21,7 @@ from mixbandit.sets.directions import SAFE_SIZE, are_safe, split, squares
 
 
 class Ellipsoid(abc.ABC):
-    """An ellipsoid, which has a centre, can be sampled around it, and says what a direction would teach."""
+    """An ellipsoid: it has a centre, can be sampled around it, and gives the information in directions."""
 
     is_empty = False
     centre: Array  # θ̂, (d,)
@@ -48,14 +48,14 @@ class Ellipsoid(abc.ABC):
         """θ ~ N(θ̂, spread²V⁻¹), (d,)."""
 
     def information(self, directions: Array) -> Array:
-        """ln(1 + w), (n,): what there is to learn from a direction."""
+        """ln(1 + w), (n,): the information gained from a direction."""
         return np.asarray(np.log1p(self.widths(directions) ** 2))
 
     def ceiling(self, near: Array | None = None) -> None:
         """Nothing is cheaper."""
 
     def scaled(self, factor: float) -> Ellipsoid:
-        """The ellipsoid with so many times the radius, whose bounds are centre + factor·half-width of this one's."""
+        """The ellipsoid with `factor` times the radius; its bounds are this one's centre + factor·half-width."""
         if factor == 1.0:
             return self
         new = copy.copy(self)
@@ -70,7 +70,7 @@ class Ellipsoid(abc.ABC):
 
 
 class SpectralEllipsoid(Ellipsoid):
-    """From the singular value decomposition of the data: right at any scale of data, multiplier and direction."""
+    """From the singular value decomposition of the data: accurate at any scale of data, multiplier and direction."""
 
     def __init__(
         self, spectrum: Spectrum, alpha: float, radius2: float, *, reported_alpha: float | None = None

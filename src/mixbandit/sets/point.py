@@ -1,4 +1,4 @@
-"""A set of one point, as Thompson sampling draws it."""
+"""A set of one point, as drawn by Thompson sampling."""
 
 from __future__ import annotations
 

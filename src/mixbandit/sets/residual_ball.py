@@ -1,8 +1,8 @@
 """The set of the paper, Θ = {θ : ‖Φθ − r‖² ≤ R², ‖θ‖ ≤ B} (eq. eqn:ucb_opt_prob): an ellipsoid cut by a ball.
 
 R² comes as its *excess* over the least-squares residual, and the data as the singular value decomposition of Φ. The
-work is done by `dual`, in units in which B, the largest singular value and ‖φ‖ are 1; here is the way there and back,
-and the question whether Θ is empty.
+work is done by `dual`, in units in which B, the largest singular value and ‖φ‖ are 1; this module converts to them and
+back, and decides whether Θ is empty.
 
 | symbol | meaning |
 |---|---|
@@ -28,7 +28,7 @@ from mixbandit.sets.leaning import Leaning
 _EPS = float(np.finfo(np.float64).eps)
 # ρ(α_f) must be below minus this much of its terms before the set is called empty.
 _EMPTY_TOLERANCE = 1e-11
-# What a touching set (one point, up to rounding) is opened by, relative to the same terms.
+# How much a touching set (one point, up to rounding) is opened by, relative to the same terms.
 _TOUCHING_MARGIN = 1e-14
 # Part of a unit direction outside the range of Φᵀ that is only rounding.
 _NULL_TOLERANCE = 16.0 * _EPS
@@ -38,8 +38,8 @@ _MAX_STEPS = 100
 class ResidualBall:
     """{θ : ‖Φθ − r‖² ≤ R², ‖θ‖ ≤ B}, with R² given as its excess over the least-squares residual.
 
-    `start` is a guess at the multiplier of the norm bound. `margin` is what R² grows by, beyond the least that will
-    do, where an empty set is opened. `shift` is added to the multipliers that are reported: the ridge of `ridge_ball`.
+    `start` is a guess at the multiplier of the norm bound. `margin` is how much R² grows, beyond the least that will
+    do, when an empty set is opened. `shift` is added to reported multipliers: the ridge of `ridge_ball`.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class ResidualBall:
 
     @property
     def is_touching(self) -> bool:
-        """Neither clearly empty nor clearly with an inside."""
+        """Neither clearly empty nor clearly with an interior."""
         return not self.is_empty and self.slack <= _TOUCHING_MARGIN * self.terms
 
     def rho(self, alpha: float) -> float:
@@ -78,7 +78,7 @@ class ResidualBall:
         return SpectralEllipsoid(self.spectrum, alpha, radius2, reported_alpha=alpha + self._shift)
 
     def ceiling(self, near: Array | None = None) -> SpectralEllipsoid | None:
-        """The closed form at the start, or at the multiplier of one direction: those of a set are alike."""
+        """The closed form at the start, or at the multiplier of one direction: the multipliers of a set are alike."""
         if near is None:
             return self.closed_form(self._start)
         alpha = float(self.support(near).alpha[0]) - self._shift
@@ -89,7 +89,7 @@ class ResidualBall:
         return self if factor == 1.0 else Leaning(self, factor)
 
     def opened(self) -> ResidualBall:
-        """The set, or the least larger residual ball that meets the norm ball, and the margin more if it is empty."""
+        """The set, or the least larger residual ball that meets the norm ball, plus the margin if it is empty."""
         if not (self.is_empty or self.is_touching):
             return self
         slack = (max(-self.slack, 0.0) + _TOUCHING_MARGIN * self.terms) * self._unit**2
@@ -147,7 +147,7 @@ class ResidualBall:
 
 
 def _without_rounding(null: Array) -> tuple[Array, Array | float]:
-    """The part of directions outside the range, 0 where it is only rounding, and what that adds to a maximum at most.
+    """The part of directions outside the range, 0 where it is only rounding, and the most it adds to a maximum.
 
     Whether φ lies in the range must not depend on rounding; its worst contribution, ν, is added to the value instead.
     """
@@ -160,8 +160,8 @@ def _without_rounding(null: Array) -> tuple[Array, Array | float]:
 def _feasibility(problem: dual.Problem) -> tuple[float, float, float]:
     """Minimise ρ over α: the set is empty if and only if the minimum is negative.
 
-    α_f; ρ(α_f), the excess minus the least squared residual over the norm ball; and the sum of the sizes of what ρ
-    sums, the scale of its rounding error. All in normalised units.
+    α_f; ρ(α_f), the excess minus the least squared residual over the norm ball; and the sum of the sizes of ρ's
+    terms, the scale of its rounding error. All in normalised units.
     """
     s, z, excess, alpha = problem.s, problem.z, problem.excess, 0.0
     least_squares = z / problem.root_s
