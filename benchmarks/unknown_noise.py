@@ -32,17 +32,20 @@ def unknown_noise(theta: Any, sigma: float, delta: float) -> mb.UnknownNoise:
     return mb.UnknownNoise(len(theta), norm_bound=float(np.linalg.norm(theta)), delta=delta)
 
 
-def width_ratio(sigma: float, runs: int) -> float:
-    """Mean width of intervals, over that of a sequence that knows σ; ‖θ*‖ = 1 and norm bound 2."""
+def width_ratio(sigma: float, scale: float, runs: int) -> float:
+    """Mean width of intervals, over that of a sequence that knows σ; ‖θ*‖ = 1, norm bound 2, features times `scale`.
+
+    The noise is σ times the scale, so that only the unit of the features changes with it.
+    """
     ratios = []
     for run in range(runs):
         rng = np.random.default_rng([SEED, run])
         theta = rng.normal(size=5)
         theta /= np.linalg.norm(theta)
-        x, queries = rng.normal(size=(300, 5)), rng.normal(size=(20, 5))
-        r = x @ theta + sigma * rng.normal(size=300)
+        x, queries = scale * rng.normal(size=(300, 5)), scale * rng.normal(size=(20, 5))
+        r = x @ theta + scale * sigma * rng.normal(size=300)
         unknown = mb.UnknownNoise(5, norm_bound=2.0, delta=0.05).update(x, r)
-        known = mb.MartingaleMixture(5, sigma=sigma, norm_bound=2.0, delta=0.05).update(x, r)
+        known = mb.MartingaleMixture(5, sigma=scale * sigma, norm_bound=2.0, delta=0.05).update(x, r)
         widths = [float((cs.upper(queries) - cs.lower(queries)).mean()) for cs in (unknown, known)]
         ratios.append(widths[0] / widths[1])
     return float(np.mean(ratios))
@@ -61,9 +64,9 @@ def main() -> None:
         found = measure(settings, runs, factory=functools.partial(unknown_noise))
         rows.append(["missed", noise, design, sigma, runs, found.misses / runs])
         print(*rows[-1], flush=True)
-    for sigma in (1.0, 0.1, 1e-3, 1e-5):
-        ratio = round(width_ratio(sigma, runs // 20), 4)
-        rows.append(["width over known sigma", "gaussian", "iid", sigma, runs // 20, ratio])
+    for sigma, scale in [(s, 1.0) for s in (1.0, 0.1, 1e-3, 1e-5)] + [(0.1, f) for f in (1e-4, 1e-2, 1e2, 1e4)]:
+        ratio = round(width_ratio(sigma, scale, runs // 20), 4)
+        rows.append([f"width over known sigma, features times {scale:g}", "gaussian", "iid", sigma, runs // 20, ratio])
         print(*rows[-1], flush=True)
     if options.out is not None:
         columns = ["measure", "noise", "design", "sigma", "runs", "value"]
