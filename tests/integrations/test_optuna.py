@@ -5,6 +5,7 @@ import runpy
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import cloudpickle
 import numpy as np
@@ -15,6 +16,7 @@ from optuna.testing.pytest_samplers import BasicSamplerTestCase, RelativeSampler
 
 import mixbandit as mb
 from mixbandit.integrations.optuna import LOWER, UPPER, MixBanditSampler, StopOnGap, as_distribution
+from mixbandit.integrations.optuna import sampler as sampler_module
 from tests.helpers.runs import SPACE, objective, worth
 from tests.helpers.spaces import EVERYTHING
 
@@ -478,3 +480,26 @@ def test_no_interval_follows_a_refutation():
     assert [trial.number for trial in study.trials if LOWER in trial.user_attrs] == with_intervals
     study.sampler = MixBanditSampler(seed=1, sigma=0.1, norm_bound=0.3)
     assert study.sampler.tuner(study).refuted
+
+
+def test_a_choice_that_another_process_just_made_is_made_anew(monkeypatch):
+    """Another process publishes the same parameters between our choice and our look at what is running."""
+    study = make(n_startup_trials=0, **STATED)
+    # After these trials everybody wants the corner.
+    study.optimize(lambda trial: 0.1 + 0.4 * sum(trial.suggest_float(name, 0.0, 1.0) for name in "xy"), n_trials=40)
+    published, taken = sampler_module.publish, []
+
+    def contested(study, trial, parameters):
+        published(study, trial, parameters)
+        if not taken:
+            other = study._storage.create_new_trial(study._study_id)
+            published(study, SimpleNamespace(_trial_id=other), parameters)
+            taken.append(parameters)
+
+    monkeypatch.setattr(sampler_module, "publish", contested)
+    trial = study.ask()
+    chosen = {name: trial.suggest_float(name, 0.0, 1.0) for name in "xy"}
+    assert taken == [{"x": 1.0, "y": 1.0}]
+    assert chosen != taken[0]
+    pending = [p.parameters for p in study.sampler.tuner(study).pending]
+    assert len({tuple(p.values()) for p in pending}) == 2

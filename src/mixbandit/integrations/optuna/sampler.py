@@ -154,10 +154,11 @@ class MixBanditSampler(BaseSampler):
             reading.remember(asked)
             publish(study, trial, reading.internal(chosen.parameters))
             # If two processes made the same choice at the same time, at least the later one sees it now.
-            running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
-            others = reading.running(running, but=trial.number)
-            if not reading.is_taken(chosen.parameters, others.values()):
+            trials = study.get_trials(deepcopy=False)
+            if not reading.is_taken(chosen.parameters, reading.running(trials, but=trial.number).values()):
                 break
+            # The others' choices are pending now, so the next one avoids them.
+            tuner = reading.tuner_knowing(trials, but=trial.number)
         self._chosen[trial.number] = chosen
         return chosen
 
