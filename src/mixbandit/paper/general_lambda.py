@@ -113,10 +113,6 @@ class GeneralLambdaRule(BallRule):
     def residual_spread(self, data: Data) -> None:
         """Residuals weighted by λ are not in units of σ, so the noise is not tested either."""
 
-    def log_evalue(self, data: Data, theta: Array) -> float:
-        ball = self.ball(data)
-        return (ball.distance2(theta) - ball.excess) / (2.0 * self.sigma**2) - math.log(self.delta)
-
     def pieces(self, data: Data) -> tuple[Array, Array, Array, float]:
         """A factor of P, θ̄, q̄, and the excess without q̄ᵀP⁺q̄ and its δ term."""
         posterior = data.seen_from(self._theta0, self._root)

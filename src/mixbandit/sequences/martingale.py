@@ -119,8 +119,7 @@ class MartingaleRule(BallRule):
     def log_evalue(self, data: Data, theta: Array) -> float:
         if self.misspecification:
             raise InvalidInput("an e-value against one θ needs misspecification=0: it tests a linear function")
-        ball = self.ball(data)
-        return (ball.distance2(theta) - ball.excess) / (2.0 * self.sigma**2) - math.log(self.delta)
+        return super().log_evalue(data, theta)
 
     def memory(self, data: Data) -> dict[str, Any]:
         if not isinstance(self.mixture, Mixture):

@@ -153,8 +153,10 @@ class BallRule(Rule):
         return math.sqrt(data.spectrum.residual(self.norm_bound) / spare) if spare > 0 else None
 
     def log_evalue(self, data: Data, theta: Array) -> float:
-        """Logarithm of an e-value against θ* = θ."""
-        raise InvalidInput("this sequence has no e-values against a single parameter")
+        """Logarithm of the mixture martingale, an e-value against θ* = θ, where σ is stated."""
+        assert self.sigma is not None
+        ball = self.ball(data)
+        return (ball.distance2(theta) - ball.excess) / (2.0 * self.sigma**2) - math.log(self.delta)
 
 
 def require_order_free(learns_in_order: bool, what: object) -> None:

@@ -13,6 +13,7 @@ from mixbandit import bandits, plots
 from mixbandit._checks import Array, one_of
 from mixbandit._extras import import_extra
 from mixbandit.bandits import persistent
+from mixbandit.bandits.choosing import READING_SEED
 from mixbandit.errors import AssumptionsRefutedWarning, InvalidInput, warn_user
 from mixbandit.search import Pessimism, search_box
 from mixbandit.sequences import Audit, Moment
@@ -24,9 +25,6 @@ from mixbandit.tuning.trials import Interval, Recommendation, Told
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-
-# Read-only methods search with their own seed: looking must not change what is asked next.
-_READING_SEED = 0
 
 
 class TunerState(NamedTuple):
@@ -64,7 +62,7 @@ class Reports:
         """The configuration with the best guaranteed value (by "lower"), or with the best estimate (by "mean")."""
         one_of(by, ("lower", "mean"), "by")
         self._check_told()
-        moment, rng = self.moment, np.random.default_rng(_READING_SEED)
+        moment, rng = self.moment, np.random.default_rng(READING_SEED)
         # The certificate starts here too, so that it is about the same configuration.
         score = Pessimism(moment.exact) if by == "lower" else moment.exact.scaled(0.0)
         row = search_box(score, moment.model, self.space.region, rng, warm=self.state.bandit.warm).action
@@ -75,7 +73,7 @@ class Reports:
         """What is guaranteed about the recommended configuration, and which ones can still be better."""
         self._check_told()
         self._say_if_refuted()
-        rng = np.random.default_rng(_READING_SEED)
+        rng = np.random.default_rng(READING_SEED)
         warm, refuted = self.state.bandit.warm, self.refuted
         found = study_certificate(self.moment, self.assumptions, self.space, rng, warm=warm, refuted=refuted)
         if not found.trusted:  # bounds can contradict the range even if the set and the noise do not
