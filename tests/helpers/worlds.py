@@ -9,7 +9,7 @@ PHI = mb.RandomFourier(dim_in=2, dim=8, lengthscale=0.6, rng=0)
 THETA = np.random.default_rng(1).normal(size=8)
 ARMS = mb.Arms(np.random.default_rng(2).uniform(size=(12, 2)), labels=[f"arm {i}" for i in range(12)])
 BOX = mb.Box([0.0, 0.0], [1.0, 1.0])
-REGIONS = {"arms": ARMS, "box": BOX}
+REGIONS = {"arms": ARMS, "box": BOX, "context": mb.Arms(ARMS.actions[:, :1])}  # the last leaves room for a context
 SETTINGS = {"sigma": 0.1, "norm_bound": 5.0, "delta": 0.05}
 
 NAMED = {
@@ -46,10 +46,16 @@ POLICIES = NAMED | {
     ),
 }
 
+# Whose answers depend on the order of rewards, or that are told no noise level.
+OTHERS = {
+    "UCB over an adaptive mixture": _ucb(lambda phi: mb.MartingaleMixture(phi, **SETTINGS, mixture=mb.Adaptive())),
+    "UCB over unknown noise": _ucb(lambda phi: mb.UnknownNoise(phi, norm_bound=5.0, delta=0.05)),
+}
+
 
 def make(name, region="arms", **options):
     stated = SETTINGS if name in NAMED or "grid" in name else {}
-    return POLICIES[name](PHI, actions=REGIONS[region], **{"rng": 7, **stated, **options})
+    return (POLICIES | OTHERS)[name](PHI, actions=REGIONS[region], **{"rng": 7, **stated, **options})
 
 
 def reward(choice, t):
