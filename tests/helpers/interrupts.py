@@ -11,24 +11,30 @@ class Interrupted(KeyboardInterrupt):
 
 
 @contextlib.contextmanager
-def at_line(number, happens):
-    """Call `happens` at the given line that mixbandit executes, counted from here."""
+def at_line(number, happens, event="line"):
+    """Call `happens` at the given line that mixbandit executes, or the given instruction if the event is "opcode".
+
+    Yields a list with the number of lines or instructions that were still to come.
+    """
     left = [number]
 
-    def on_line(frame, event, argument):
-        if event == "line":
+    def on_line(frame, met, argument):
+        if met == event:
             left[0] -= 1
             if left[0] == 0:
                 happens()
         return on_line
 
-    def on_call(frame, event, argument):
-        return on_line if str(frame.f_globals.get("__name__")).startswith("mixbandit") else None
+    def on_call(frame, met, argument):
+        if not str(frame.f_globals.get("__name__")).startswith("mixbandit"):
+            return None
+        frame.f_trace_opcodes = event == "opcode"
+        return on_line
 
     before = sys.gettrace()
     sys.settrace(on_call)
     try:
-        yield
+        yield left
     finally:
         sys.settrace(before)
 
@@ -37,10 +43,17 @@ def _interrupt():
     raise Interrupted
 
 
-def finishes(work, lines):
-    """Run `work` with an interrupt at the given line that mixbandit executes; whether it was done before that."""
+def instructions(work):
+    """How many instructions of mixbandit `work` executes."""
+    with at_line(0, _interrupt, "opcode") as left:
+        work()
+    return -left[0]
+
+
+def finishes(work, number, event="line"):
+    """Run `work` with an interrupt at the given line, or instruction; whether it was done before that."""
     try:
-        with at_line(lines, _interrupt):
+        with at_line(number, _interrupt, event):
             work()
     except Interrupted:
         return False

@@ -1,0 +1,69 @@
+"""docs/battery.md and docs/results/battery.csv, written by the run they report."""
+
+import csv
+import io
+import os
+import platform
+from pathlib import Path
+
+import numpy as np
+import scipy
+
+import mixbandit
+from mixbandit._files import write_atomically
+from tests.battery.parts import PARTS
+from tests.battery.tally import Tally
+
+ROOT = Path(__file__).parent.parent.parent
+HEADINGS = {
+    "inputs": ("Inputs tried", "Each was accepted and gave sound answers, or was refused with an error of ours."),
+    "faults": ("Faults survived", "After each the state was that of before the call or that of after it, never a mix."),
+    "load": ("Load held", "Every reader saw a whole file; every result and trial is there, once."),
+}
+INTRODUCTION = """# The battery
+
+A policy and a tuner live through random lives, files and studies are damaged, calls are given wrong values,
+interrupted at every instruction and killed; eight processes share one file. A *failure* is what no user should see: a
+foreign exception, a false answer, lost or doubled data, a state that changed though there was an error.
+
+`make test` runs a few seconds of each part. This page is written by the long run:
+
+```sh
+{command}
+```
+
+It resumes after Ctrl-C, exits with 1 if anything failed, and kept its figures in `docs/results/battery.csv`.
+Made with mixbandit {version}, Python {python}, numpy {numpy}, scipy {scipy} on {cores} cores.
+"""
+
+
+def write_page(done: dict[str, tuple[Tally, float]], command: str, root: Path = ROOT) -> None:
+    """The page and its figures."""
+    facts = {
+        "command": command,
+        "version": mixbandit.__version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "cores": os.cpu_count(),
+    }
+    text = INTRODUCTION.format(**facts)
+    for under, (heading, meaning) in HEADINGS.items():
+        rows = [name for name in done if PARTS[name].under == under]
+        text += f"\n## {heading}\n\n{meaning}\n\n| what | tried | failed | what came of it | seconds |\n|---|---|---|---|---|\n"
+        for name in rows:
+            tally, seconds = done[name]
+            came = "; ".join(f"{n:,} {outcome}" for outcome, n in tally.outcomes.most_common(6))
+            text += f"| {PARTS[name].title} | {tally.tried:,} | {len(tally.failures)} | {came} | {seconds:.0f} |\n"
+    failures = [line for tally, _ in done.values() for line in tally.failures]
+    if failures:
+        text += "\n## Failures\n\n```\n" + "\n".join(failures) + "\n```\n"
+    write_atomically(root / "docs" / "battery.md", text)
+    lines = io.StringIO()
+    out = csv.writer(lines, lineterminator="\n")
+    out.writerow(("part", "outcome", "count"))
+    for name, (tally, _) in done.items():
+        out.writerows((name, outcome, n) for outcome, n in tally.outcomes.most_common())
+        out.writerow((name, "failed", len(tally.failures)))
+    made = f"# mixbandit: {facts['version']}; command: {command}\n"
+    write_atomically(root / "docs" / "results" / "battery.csv", made + lines.getvalue())

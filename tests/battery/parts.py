@@ -1,0 +1,25 @@
+"""The parts of the battery, with the length of each in the long run."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from tests.battery import faults, fuzz, load, policies, tuners
+from tests.battery.tally import Tally
+
+
+class Part(NamedTuple):
+    title: str
+    run: Callable[..., Tally]
+    budget: int  # cases in the long run; seconds of fuzzing
+    chunk: int  # kept on disk when done
+    under: str  # the heading on the page
+
+
+PARTS = {
+    "policies": Part("Steps in lives of a policy", policies.run, 100_000, 5_000, "inputs"),
+    "tuners": Part("Steps in lives of a tuner", tuners.run, 100_000, 5_000, "inputs"),
+    "interrupts": Part("Ctrl-C at a random instruction", faults.interrupts, 3_000, 500, "faults"),
+    "kills": Part("SIGKILL at a random moment", faults.kills, 200, 50, "faults"),
+    "load": Part("Operations of eight processes at once", load.run, 10_000, 10_000, "load"),
+    "fuzz": Part("Inputs of a coverage-guided fuzzer, ten minutes", fuzz.run, 600, 600, "inputs"),
+}
