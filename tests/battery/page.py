@@ -50,7 +50,8 @@ def write_page(done: dict[str, tuple[Tally, float]], command: str, root: Path = 
     text = INTRODUCTION.format(**facts)
     for under, (heading, meaning) in HEADINGS.items():
         rows = [name for name in done if PARTS[name].under == under]
-        text += f"\n## {heading}\n\n{meaning}\n\n| what | tried | failed | what came of it | seconds |\n|---|---|---|---|---|\n"
+        text += f"\n## {heading}\n\n{meaning}\n\n"
+        text += "| what | tried | failed | what came of it | seconds |\n|---|---|---|---|---|\n"
         for name in rows:
             tally, seconds = done[name]
             came = "; ".join(f"{n:,} {outcome}" for outcome, n in tally.outcomes.most_common(6))
