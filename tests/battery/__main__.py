@@ -26,6 +26,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("out/battery"), help="what is done is kept here")
     parser.add_argument("--no-page", action="store_true", help="leave docs/battery.md as it is")
+    parser.add_argument("--first", action="store_true", help="stop at the first part that fails")
     given = parser.parse_args()
     unknown = [name for name in given.parts if name not in PARTS]
     if unknown:
@@ -34,6 +35,8 @@ def main() -> int:
     try:
         for name in given.parts or PARTS:
             done[name] = _carried_out(name, PARTS[name], given)
+            if given.first and done[name][0].failures:
+                break
     except KeyboardInterrupt:
         print(f"\nStopped. Run the same command again to resume from {given.out}.")
         return 130
