@@ -1,4 +1,4 @@
-"""Error bars in a few lines: they hold at all times at once, under any adaptive choice of data."""
+"""Error bars for a linear model in a few lines: valid at all times at once, under any adaptive choice of data."""
 
 import numpy as np
 

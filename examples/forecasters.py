@@ -1,4 +1,4 @@
-"""A good forecaster tightens the error bars of a linear sequence; a bad one widens them but never invalidates them.
+"""A good forecaster tightens the error bars of a linear sequence; a bad one widens them and leaves them valid.
 
 The unknown function depends on 2 of 30 features. The lasso, which expects sparsity, predicts rewards better than the
 standard mixture does; a forecaster that predicts the opposite of the truth does worse. Needs scikit-learn.

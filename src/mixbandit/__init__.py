@@ -1,4 +1,4 @@
-"""Sequential decisions with guarantees: error bars that hold at all times at once, and policies that act on them.
+"""Sequential decisions with guarantees: anytime-valid error bars for linear models, and policies that act on them.
 
 What users need first is here; the rest is in the submodules `features`, `mixtures`, `sequences`, `bandits`, `tuning`,
 `simulate`, `regret` and `errors`. Names that version 0.1.0 exported here still work.

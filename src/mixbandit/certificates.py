@@ -36,8 +36,8 @@ class Certificate:
     """With probability ≥ 1−δ, for all certificates of a sequence at once: `action` is worth at least `lower`, and
     no action is worth more than `optimum_upper`, or more than `gap` above `action`.
 
-    This holds if `proven`. A search over a box only finds a lower bound on the largest upper bound: its
-    certificate says what is likely and is never a reason to stop.
+    This holds under `assumptions`, and about other actions only if `proven`. A search over a box only finds a lower
+    bound on the largest upper bound: its certificate says what is likely and is never a reason to stop.
     """
 
     action: Any  # the recommended action: a row, or a dict of parameters

@@ -23,8 +23,9 @@ from mixbandit.sequences import ConfidenceSequence
 class RegretBound:
     """Bounds on the regret of all choices so far, against the best action of every round.
 
-    With probability ≥ 1−δ they hold at all times at once, whatever rule chose the actions, unless `proof` is
-    "search": then a search over a box had to find the largest upper bound, and may have missed it.
+    Under the assumptions of the sequence they hold at all times at once with probability ≥ 1−δ, whatever rule chose
+    the actions, unless `proof` is "search": then a search over a box had to find the largest upper bound, and may have
+    missed it.
     """
 
     rounds: int
@@ -63,7 +64,8 @@ class RegretBound:
         if self.guarantee != "anytime":
             lines.append("The bounds are Bayesian: not guaranteed for this problem.")
         elif self.best is not None:
-            lines.append(f"Proven bounds hold with probability at least {1 - self.delta:.6g}, at all times at once.")
+            lines.append(f"Proven bounds hold with probability at least {1 - self.delta:.6g}, at all times at once,")
+            lines.append("given what was stated, and expected rewards linear in the features.")
         if not self.trusted:
             lines.append("WARNING: the data refute the stated assumptions; none of this is guaranteed.")
         return "\n".join(lines)

@@ -112,8 +112,9 @@ class Policy:
         if self.moment.rule.guarantee != "anytime":
             return "The bounds are Bayesian: right on average over the prior. Nothing is guaranteed for this problem."
         return (
-            f"With probability ≥ {1 - self.moment.rule.delta:g}, at all times at once, bounds, proven certificates and "
-            f"proven data-dependent regret bounds hold, whatever is chosen. {self.rule.worst_case(self.moment)}"
+            f"Given {self.moment.stated()}, and expected rewards linear in the features: with probability ≥ "
+            f"{1 - self.moment.rule.delta:g}, at all times at once, bounds, proven certificates and proven "
+            f"data-dependent regret bounds hold, whatever is chosen. {self.rule.worst_case(self.moment)}"
         )
 
     @overload

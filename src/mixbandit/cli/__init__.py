@@ -14,7 +14,7 @@ from mixbandit.cli.paper import paper
 from mixbandit.cli.shared import console
 
 app = typer.Typer(
-    help="Sequential decisions with guarantees: error bars that hold at all times at once.",
+    help="Sequential decisions with guarantees: anytime-valid error bars for linear models.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )

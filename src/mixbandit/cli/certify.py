@@ -23,7 +23,7 @@ def certify(
     samples: Annotated[int | None, typer.Option(min=1, help="The number of results that a value averages.")] = None,
     sigma: Annotated[float | None, typer.Option(help="The noise level of a value, instead of --samples.")] = None,
     norm_bound: Annotated[float | None, typer.Option(help="Bound on the norm; required without --range.")] = None,
-    delta: Annotated[float, typer.Option(help="The guarantee holds with probability 1 − δ.")] = 0.05,
+    delta: Annotated[float, typer.Option(help="The guarantee has probability 1 − δ, if what is stated holds.")] = 0.05,
     direction: Annotated[str | None, typer.Option(help=" or ".join(DIRECTIONS))] = None,
     value: Annotated[str | None, typer.Option(help="The column of values in a file.")] = None,
     study: Annotated[str | None, typer.Option(help="The study in a storage, if there are several.")] = None,

@@ -7,8 +7,8 @@
 | cost | Σ_j (e_j²/v_j + σ² ln v_j) |
 
 R² = cost + 2σ² ln(1/δ) is the squared radius of the paper's confidence set (label eq:confidence-set). Any
-predictable forecaster gives a valid set, because `predict` comes before `update`; a better one gives a
-smaller set.
+predictable forecaster gives a valid set, because `predict` comes before `update`, if rewards come in an order that does
+not depend on their values; a better one gives a smaller set.
 
 A `Cost` returns the cost minus the least-squares residual of the data: the excess G of `sets.dual` up to its
 δ term. Fixed linear mixtures compute it without any subtraction.

@@ -77,17 +77,19 @@ class ConfidenceSequence(abc.ABC):
     advice: ClassVar[str]  # what a user can do about a refutation
 
     features: FeatureMap = setting("moment.model.features", "The feature map φ.")
-    delta: float = setting("moment.rule.delta", "The probability that bounds fail, at any time.")
+    delta: float = setting("moment.rule.delta", "The probability that bounds ever fail, if the assumptions hold.")
     guarantee: str = setting(
         "moment.rule.guarantee",
-        '"anytime": at all times at once with probability ≥ 1−δ, whatever chose the actions. "bayesian": only on '
-        "average over a prior.",
+        '"anytime": under the assumptions, at all times at once with probability ≥ 1−δ, whatever chose the actions. '
+        '"bayesian": only on average over a prior.',
     )
     t: int = setting("moment.t", "How many rewards have been seen.")
     alpha0: float = setting("moment.alpha0", "The multiplier that works best for the closed form.")
     is_empty: bool = setting("moment.is_empty", "Whether no parameter is left, which refutes the assumptions.")
     noise_refuted: bool = setting(
-        "moment.noise_refuted", "Whether residuals of every linear function are larger than σ allows, at level δ."
+        "moment.noise_refuted",
+        "Whether residuals of every linear function are larger than σ allows, at level δ. Always False for a "
+        "`GeneralLambda` and for `UnknownNoise`, which do not test the noise.",
     )
     is_refuted: bool = setting(
         "moment.is_refuted",

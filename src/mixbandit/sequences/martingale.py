@@ -156,7 +156,8 @@ class MartingaleMixture(ResidualBallSequence):
     `sigma`-sub-Gaussian. Nothing is assumed about how the actions were chosen.
 
     `upper` and `lower` are exact (the paper's CMM); with `alpha` they are its closed form (AMM), valid at
-    every α > 0. `mixture` decides how tight the set is, never whether it is valid.
+    every α > 0. `mixture`, chosen before the rewards are seen, decides how tight the set is, never whether it is valid,
+    as long as rewards are counted in an order that does not depend on their values.
 
     `reward_range` states that *expected* rewards lie in [low, high]. Bounds are clipped to it; single rewards may lie
     outside. `misspecification` allows the expected reward to deviate from a linear function by up to that much at every

@@ -85,7 +85,7 @@ class Reports:
         return dataclasses.replace(self.moment.audit(), reward_range=self.assumptions.reward_range)
 
     def interval(self, parameters: Mapping[str, Any]) -> Interval:
-        """An interval for the expected value of any configuration, tried or not."""
+        """An interval for the expected value of any configuration, tried or not, under the assumptions."""
         return self._interval_at(self.space.encode(parameters))
 
     def to_frame(self) -> pd.DataFrame:

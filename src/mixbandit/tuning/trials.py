@@ -50,7 +50,7 @@ class Told:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """A configuration, and an interval for its expected value that holds with probability 1 − δ."""
+    """A configuration, and an interval for its expected value, with probability 1 − δ under the assumptions."""
 
     parameters: dict[str, Any]
     interval: Interval

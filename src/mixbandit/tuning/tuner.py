@@ -32,12 +32,13 @@ class Tuner(Reports):
     """Choose configurations of a space from noisy values, one at a time or in batches, and certify the answer.
 
     State what you know about values, as `Assumptions` or as its keywords: `reward_range` and `samples`, or `sigma` and
-    a `norm_bound`. The noise of different trials must be independent: draw new validation data for every trial.
+    a `norm_bound`. The noise of different trials must be independent: draw new validation rows for every trial.
+    `samples` counts results of one fitted model: if training is random too, state a `sigma` that includes that.
 
     After `initial` trials spread over the space, the tuner maximises upper bounds: closed-form ones whose width is
     scaled by `exploration`, or `exact` ones, which take longer. Or it acts by your own rule, `acting`, such as
-    `mixbandit.bandits.Thompson()`. How it acts never changes what it guarantees. Values may come late and in any order;
-    use `fail` for trials that fail.
+    `mixbandit.bandits.Thompson()`. How it acts never changes what it guarantees. Values may come late, in any order
+    that does not depend on them; use `fail` for trials that fail.
     """
 
     objective: Assumptions = setting("assumptions", "The assumptions, by their name in version 0.1.0.")

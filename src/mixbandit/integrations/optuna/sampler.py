@@ -41,7 +41,7 @@ _MOST_ATTEMPTS = 5
 
 
 class MixBanditSampler(BaseSampler):
-    """Optuna's trials chosen by mixbandit's `Tuner`: optimism under noise, with intervals that hold.
+    """Optuna's trials chosen by mixbandit's `Tuner`: optimism under noise, with intervals.
 
     State what you know about values, as `mixbandit.Assumptions` or its keywords: `reward_range` and `samples`, or
     `sigma` and a `norm_bound`. Then trials whose parameters were all chosen together carry an interval for their
