@@ -63,6 +63,19 @@ def test_noise_three_times_as_large_as_stated_is_refuted_soon(make):
     assert not cs.is_empty
 
 
+@pytest.mark.parametrize(("d", "extra"), [(5, 12), (20, 26), (50, 62)])
+def test_how_soon_noise_three_times_as_large_is_found_is_as_the_documentation_says(d, extra):
+    found = []
+    for run in range(25):
+        rng = np.random.default_rng([d, run])
+        theta = rng.normal(size=d) / np.sqrt(d)
+        cs = mb.MartingaleMixture(d, sigma=0.1, norm_bound=2.0, delta=0.01)
+        while not cs.noise_refuted:
+            cs.update(x := rng.normal(size=d), x @ theta + 0.3 * rng.normal())
+        found.append(cs.t - d)
+    assert np.median(found) == pytest.approx(extra, rel=0.2)
+
+
 def test_the_audit_says_so():
     rng = np.random.default_rng(1)
     Phi = rng.normal(size=(60, 4))
@@ -95,6 +108,8 @@ def test_stated_noise_levels_count():
 def test_general_lambda_does_not_claim_to_know():
     cs = mb.GeneralLambda(1, sigma=0.1, norm_bound=10.0).update(np.ones((50, 1)), np.tile([-5.0, 5.0], 25))
     assert not cs.noise_refuted
+    assert "noise is larger than stated is not tested" in str(cs.audit())
+    assert "not tested" not in str(mb.MartingaleMixture(1, sigma=0.1, norm_bound=10.0).audit())
 
 
 @pytest.mark.parametrize("law", ["gaussian", "rademacher"])

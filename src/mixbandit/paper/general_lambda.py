@@ -21,6 +21,7 @@ Everything is multiplied by σ², which makes α and the radius comparable with 
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -32,6 +33,7 @@ from mixbandit.data import Data, Spectrum, numerical_rank
 from mixbandit.errors import DamagedState, InvalidInput
 from mixbandit.features import FeatureMap, as_feature_map
 from mixbandit.mixtures import LinearMixture, Standard, log_det, not_storable
+from mixbandit.sequences import Audit
 from mixbandit.sequences.base import ResidualBallSequence, setting
 from mixbandit.sequences.response import Response
 from mixbandit.sequences.rules import BallRule
@@ -112,6 +114,9 @@ class GeneralLambdaRule(BallRule):
 
     def residual_spread(self, data: Data) -> None:
         """Residuals weighted by λ are not in units of σ, so the noise is not tested either."""
+
+    def audit(self, data: Data, response: Response) -> Audit:
+        return dataclasses.replace(super().audit(data, response), noise_tested=False)
 
     def pieces(self, data: Data) -> tuple[Array, Array, Array, float]:
         """A factor of P, θ̄, q̄, and the excess without q̄ᵀP⁺q̄ and its δ term."""

@@ -96,6 +96,7 @@ class Audit:
     misspecification: float = 0.0
     noise_refuted: bool = False  # residuals of every linear function are larger than σ allows, at level δ
     levels_given: bool = False  # rewards came with their own noise levels, which scale with σ
+    noise_tested: bool = True  # False: nothing here can tell that the noise is larger than σ allows
 
     @property
     def norm_bound_refuted(self) -> bool:
@@ -125,6 +126,8 @@ class Audit:
             )
         elif not self.noise_refuted:
             found.append(f"The {self.t} rewards do not contradict the assumptions {level}.")
+        if not self.noise_tested:
+            found.append("Whether the noise is larger than stated is not tested.")
         if math.isinf(self.least_norm_bound):
             found.append("No norm bound, however large, would help.")
         elif self.least_norm_bound > 0.0:
