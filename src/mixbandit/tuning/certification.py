@@ -1,7 +1,8 @@
 """A certificate for any tuner's run: how good the recommended configuration is, and which others may be the best.
 
-Bounds hold at all times at once, whichever tuner chose the trials, because nothing is assumed about how actions are
-chosen. State what the data cannot show: how noisy a value is, and how rough the function can be.
+Bounds hold at all times at once, whichever tuner chose the trials, if expected values are linear in the features, with
+the stated norm and noise: nothing is assumed about how actions are chosen. State what the data cannot show: how noisy a
+value is, and how rough the function can be.
 """
 
 from __future__ import annotations
@@ -99,7 +100,8 @@ class StudyCertificate(Certificate):
         if not self.trusted:
             lines.insert(0, "WARNING: the data refute the stated assumptions; none of this is guaranteed:")
         else:
-            lines.append(f"This holds with probability at least {1 - self.delta:.6g}, whichever tuner was used, given")
+            what = "This holds" if self.proven else "Of this only the interval holds,"
+            lines.append(f"{what} with probability at least {1 - self.delta:.6g}, whichever tuner was used, given")
             lines.append(f"{self.assumptions}, and expected values linear in the features.")
         if self.inferred_space:
             lines.append("The space is inferred from the trials; pass `space` if it is larger.")
