@@ -1,13 +1,40 @@
-"""Every Python block of the README and the documentation runs, in the order of its page."""
+"""The code on the pages runs, their commands exist, and their numbers and promises are no more than what holds."""
 
+import csv
 import re
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "docs" / "results"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+TOLD = [*PAGES, *ROOT.glob("optunahub/**/*.md"), *ROOT.glob("src/**/*.py"), *ROOT.glob("examples/*.py")]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+PROMISE = re.compile(r"at (all times|every moment) at once")
+# Each was on a page once, and says more than holds.
+FALSE = (
+    r"error bars that hold at all times at once",
+    r"some ten rewards more than features",
+    r"four runs of 180",
+    r"intervals cover(ed)? in (180 of 180|every run)",
+    r"new validation data for every trial",
+    r"a new split, or 100 rows",
+    r"a bad one (leaves them valid:|widens them but never invalidates them)",
+    r"contradict (them|your assumptions), the set becomes empty",
+    r"has ‖θ‖ of about s√d",
+)
+COUNTS = {3: "three", 5: "five", 7: "seven"}
+
+
+def flat(path):
+    """The text of a file with single spaces, so that line breaks do not matter."""
+    return re.sub(r"\s+", " ", path.read_text())
+
+
+def rows(name):
+    lines = (RESULTS / name).read_text().splitlines()
+    return list(csv.DictReader(line for line in lines if not line.startswith("#")))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -29,3 +56,89 @@ def test_the_tables_of_a_page_are_those_of_its_results(page, tables):
     text = (ROOT / "docs" / f"{page}.md").read_text()
     assert filled(text, ROOT / "docs" / "results" / page) == text
     assert text.count("<!-- table") >= tables
+
+
+@pytest.mark.parametrize("sentence", FALSE)
+def test_a_sentence_that_was_found_false_does_not_come_back(sentence):
+    assert [path.name for path in TOLD if re.search(sentence, flat(path).replace("*", ""))] == []
+
+
+def test_a_page_names_the_model_where_it_first_promises():
+    promising = [path for path in TOLD if path.suffix == ".md" and PROMISE.search(flat(path))]
+    assert len(promising) >= 5
+    for path in promising:
+        text = flat(path)
+        before = text[: PROMISE.search(text).end() + 300]
+        assert "linear in" in before, path.name
+
+
+def test_the_commands_on_the_pages_exist():
+    from mixbandit.cli import app
+
+    commands = {command.name or command.callback.__name__ for command in app.registered_commands}
+    commands |= {group.name for group in app.registered_groups}
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
+        text = re.sub(r"```python.*?```", "", page.read_text(), flags=re.DOTALL)
+        told = "\n".join(re.findall(r"```.*?```|`[^`]+`", text, re.DOTALL))
+        assert set(re.findall(r"(?:`|^)mixbandit ([a-z]+)", told, re.MULTILINE)) <= commands, page.name
+        assert set(re.findall(r"(?:`|^)make ([a-z-]+)", told, re.MULTILINE)) <= targets, page.name
+        for path in re.findall(r"\b((?:examples|benchmarks|docs|tests|optunahub)/[\w/.-]*[\w/])", told):
+            assert (ROOT / path).exists(), f"{page.name}: {path}"
+
+
+def test_the_numbers_of_the_readme_are_those_of_the_results():
+    """Where a measurement is repeated, its sentence has to follow."""
+    text = flat(ROOT / "README.md")
+    promised = [row for row in rows("coverage.csv") if row["guarantee"] == "anytime"]
+    runs, kinds = sum(int(row["runs"]) for row in promised), len({row["sequence"] for row in promised})
+    worst = max(int(row["misses"]) / int(row["runs"]) for row in promised)
+    assert f"In {runs:,} simulated runs of {COUNTS.get(kinds, kinds)} sequences" in text
+    assert f"in more than {100 * worst:.1f} % of runs" in text
+
+    width = {row["method"]: float(row["mean width"]) for row in rows("paper/fig1.csv")}
+    narrower = [100 * (1 - width[name] / width["OFUL"]) for name in ("CMM-UCB", "AMM-UCB")]
+    assert (
+        f"are {narrower[0]:.0f} % narrower than OFUL's on average, the closed-form ones (AMM) {narrower[1]:.0f} %"
+        in text
+    )
+
+    regret = {row["algorithm"]: row for row in rows("regret.csv")}
+    less = [100 * (1 - float(regret[n]["final"]) / float(regret["OFUL"]["final"])) for n in ("CMM-UCB", "AMM-UCB")]
+    assert f"CMM-UCB was {less[0]:.0f} % below OFUL's, that of AMM-UCB {less[1]:.0f} % below" in text
+    assert {row[name] for row in regret.values() for name in ("regret_missed", "certificate_missed")} == {"0"}
+
+    binding = [row for row in rows("bounds.csv") if row["norm_bound"] == "B = ‖θ*‖"]
+    faster = {row["method"]: [] for row in binding}
+    for row in binding:
+        faster[row["method"]].append(float(row["faster_than_cvxpy"]))
+    assert "1,000 to 1,500 times less" in text
+    assert 1000 <= min(faster["exact"]) <= max(faster["exact"]) <= 1500
+    assert "with numpy alone 520 to 670 times less" in text
+    assert 520 <= min(faster["exact, numpy only"]) <= max(faster["exact, numpy only"]) <= 675
+    assert "for a single action about 3 times less" in text
+    assert all(round(factor) in (3, 4) for factor in faster["exact, one action"])
+
+    far = [abs(float(r["difference"])) for r in rows("paper/table1.csv")
+           if r["measure"] == "mean" and r["algorithm"] in ("CMM-UCB", "AMM-UCB", "OFUL")]  # fmt: skip
+    assert "within 0.02 of the published means" in text
+    assert max(far) <= 0.02
+
+
+def test_what_the_readme_says_of_the_tuner_is_in_its_results():
+    text = flat(ROOT / "README.md")
+    answers = [row["answer"] for row in rows("tuning/verdict.csv")]
+    assert answers == ["9 of 9 tasks", "3 of 9 tasks", "180 of 180 runs"]
+    assert "the recommended configuration covered its expected value in 180 of 180 runs" in text
+    assert "earned more than TPE on only three of the nine" in text
+    tasks = {}
+    for row in rows("tuning/held-out.csv"):
+        tasks.setdefault(row["task"], {})[row["tuner"]] = [float(n) for n in row["recommended"].split(" ± ")]
+    ahead, close = [], 0
+    for found in tasks.values():
+        ours, error = found.pop("mixbandit")
+        ahead += [ours - theirs for theirs, _ in found.values()]
+        close += any(ours - theirs <= 2 * (error**2 + e**2) ** 0.5 for theirs, e in found.values())
+    assert min(ahead) > 0
+    assert sum(difference < 0.01 for difference in ahead) > len(ahead) / 2
+    assert f"on {COUNTS[close]} tasks within two standard errors of one of them" in text
