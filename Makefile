@@ -5,11 +5,12 @@ BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-heavy lint docs bench clean
+.PHONY: help demo test test-heavy battery lint docs bench clean
 
 help:
 	@echo "make demo    set up, redraw Figure 1 of the paper and play three bandits (out/demo)"
 	@echo "make test    set up, then run the tests"
+	@echo "make battery hostile inputs at length: state machines, damaged files, kills (long; writes docs/battery.md)"
 	@echo "make lint    ruff and mypy"
 	@echo "make docs    build the documentation into site/"
 	@echo "make bench   compare speed with CVXPY and plain numpy (minutes)"
@@ -28,6 +29,9 @@ test: $(VENV)/stamp-test
 
 test-heavy: $(VENV)/stamp-test $(VENV)/stamp-clusters $(VENV)/stamp-storages
 	$(BIN)/python -m pytest -q -n 2 -m heavy
+
+battery: $(VENV)/stamp-test
+	$(BIN)/python -m tests.battery
 
 lint: $(VENV)/stamp-test $(VENV)/stamp-lint
 	$(BIN)/ruff check .

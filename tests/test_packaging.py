@@ -2,6 +2,7 @@
 
 import os
 import re
+import runpy
 import subprocess
 import sys
 import sysconfig
@@ -88,3 +89,21 @@ def test_archives_contain_what_is_named_and_the_wheel_works_alone(tmp_path):
     assert said(home / "bin" / "mixbandit", "--version") == f"mixbandit {version}"
     load = f"from mixbandit.paper.datasets import load_dataset; print(*(len(load_dataset(n).y) for n in {DATASETS}))"
     assert said(python, "-c", load) == "1372 1014 900"
+
+
+def package(name, *flaws, version="1.0"):
+    return {"name": name, "version": version, "vulns": [{"id": i, "fix_versions": fixes} for i, fixes in flaws]}
+
+
+def test_the_audit_of_dependencies_fails_for_what_users_install_and_never_calls_silence_an_audit():
+    audit = runpy.run_path(str(ROOT / ".ci" / "audit.py"))
+    verdict, unknown = audit["verdict"], {"name": "scipy", "skip_reason": "Dependency not found on PyPI"}
+    assert verdict([], {"numpy"}) == verdict([unknown], {"numpy"}) == (0, [audit["NOT_AUDITED"]])
+    code, lines = verdict([package("numpy"), unknown], {"numpy"})
+    assert (code, lines[1]) == (0, "NOT AUDITED: scipy")
+    assert verdict([package("numpy", ("CVE-1", ["1.1"]))], {"numpy"})[0] == 1
+    assert verdict([package("numpy", ("CVE-1", []))], {"numpy"})[0] == 0
+    code, lines = verdict([package("numpy"), package("pytest", ("CVE-2", ["2.0"]))], {"numpy"})
+    assert (code, "pytest 1.0, CVE-2" in lines[1]) == (0, True)
+    assert {"numpy", "scipy", "typer", "optuna"} <= audit["installed_with"]("mixbandit", "all")
+    assert "pytest" not in audit["installed_with"]("mixbandit", "all")
