@@ -30,7 +30,7 @@ test: $(VENV)/stamp-test
 test-heavy: $(VENV)/stamp-test $(VENV)/stamp-clusters $(VENV)/stamp-storages
 	$(BIN)/python -m pytest -q -n 2 -m heavy
 
-battery: $(VENV)/stamp-test
+battery: $(VENV)/stamp-battery
 	$(BIN)/python -m tests.battery
 
 lint: $(VENV)/stamp-test $(VENV)/stamp-lint
