@@ -20,7 +20,8 @@ from optuna.trial import FrozenTrial, TrialState
 from mixbandit._checks import nonnegative, nonnegative_int
 from mixbandit.errors import InvalidInput
 from mixbandit.integrations.optuna.stopping import StopOnGap
-from mixbandit.integrations.optuna.trials import Reading, Scale, as_distribution, attach, identity, publish
+from mixbandit.integrations.optuna.storage import attach, identity, publish
+from mixbandit.integrations.optuna.trials import Reading, Scale, as_distribution
 from mixbandit.tuning import Assumptions, Parameter, Space, StudyCertificate, Trial, Tuner, certify
 from mixbandit.tuning.assumptions import Stated
 from mixbandit.tuning.runs import as_parameter

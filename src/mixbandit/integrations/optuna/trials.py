@@ -6,28 +6,25 @@ costly and cannot change, are cached by trial number.
 
 from __future__ import annotations
 
-import json
+import logging
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FrozenTrial, TrialState
 
 from mixbandit._checks import Array
-from mixbandit.errors import InvalidInput
+from mixbandit.errors import DamagedState, InvalidInput
+from mixbandit.integrations.optuna.storage import published
 from mixbandit.sequences import Moment
 from mixbandit.tuning import Categorical, Float, Int, Space, Tuner
 from mixbandit.tuning.space import same_row
 
-if TYPE_CHECKING:
-    from optuna.study import Study
+_logger = logging.getLogger(__name__)
 
-# The attribute that tells other processes a trial's parameters, before the objective has asked for all of them.
-_CHOSEN = "mixbandit:parameters"
-_LONGEST_ATTRIBUTE = 2045  # of a database
 # A margin on the range of values so far, so that not every new best value changes it.
 _MARGIN = 0.25
 # Values beyond this, including infinite ones, are clipped to it.
@@ -90,6 +87,7 @@ class Reading:
     refuted: bool = False  # whether the values have been seen to refute what was stated
     warm: Array | None = None  # where the last search ended: a hint for the next one
     learnt: tuple[frozenset[int], Moment] | None = None  # the last moment, and the trials it includes
+    damaged: set[int] = field(default_factory=set)  # trials whose published parameters make no sense
 
     @property
     def space(self) -> Space:
@@ -125,11 +123,22 @@ class Reading:
         found = {}
         for trial in trials:
             if trial.state == TrialState.RUNNING and trial.number != but:
-                fixed = trial.system_attrs.get("fixed_params", {})
-                row = self.row({**self._published(trial), **fixed, **trial.params})
+                row = self.row({**self._intended(trial), **trial.params})
                 if row is not None:
                     found[trial.number] = row
         return found
+
+    def _intended(self, trial: FrozenTrial) -> dict[str, Any]:
+        """The parameters that a trial was to run with: chosen by such a sampler, or fixed by the user."""
+        fixed = trial.system_attrs.get("fixed_params")
+        fixed = fixed if isinstance(fixed, Mapping) else {}
+        try:
+            return {**published(trial, self.distributions), **fixed}
+        except DamagedState as error:
+            if trial.number not in self.damaged:
+                self.damaged.add(trial.number)
+                _logger.warning(f"Trial {trial.number}: {error}; what the sampler published is ignored.")
+            return dict(fixed)
 
     def tuner_knowing(self, trials: list[FrozenTrial], but: int | None = None) -> Tuner:
         """A tuner with these trials, except `but`."""
@@ -182,34 +191,6 @@ class Reading:
             return float(self.tuner.assumptions.reward(np.array([value]))[0])
         except InvalidInput as error:
             raise InvalidInput(f"trial {trial.number}: {error}") from error
-
-    def _published(self, trial: FrozenTrial) -> dict[str, Any]:
-        """The parameters that such a sampler published for a trial."""
-        parts = {k: v for k, v in trial.system_attrs.items() if k.startswith(f"{_CHOSEN}:")}
-        if not parts:
-            return {}
-        found: dict[str, float] = json.loads("".join(parts[f"{_CHOSEN}:{i}"] for i in range(len(parts))))
-        return {n: self.distributions[n].to_external_repr(v) for n, v in found.items() if n in self.distributions}
-
-
-def publish(study: Study, trial: FrozenTrial, parameters: dict[str, float]) -> None:
-    """Tell other processes what was chosen."""
-    text = json.dumps(parameters)
-    for i, start in enumerate(range(0, len(text), _LONGEST_ATTRIBUTE)):
-        part = text[start : start + _LONGEST_ATTRIBUTE]
-        study._storage.set_trial_system_attr(trial._trial_id, f"{_CHOSEN}:{i}", part)
-
-
-def attach(study: Study, trial: FrozenTrial, attributes: Mapping[str, float]) -> None:
-    """Set user attributes of a trial."""
-    # Samplers have no other way: Optuna gives them a frozen copy of the trial.
-    for name, value in attributes.items():
-        study._storage.set_trial_user_attr(trial._trial_id, name, value)
-
-
-def identity(study: Study) -> tuple[Any, int]:
-    """What identifies a study: its storage and its id there."""
-    return study._storage, study._study_id
 
 
 def as_distribution(space: Space, name: str) -> BaseDistribution:
