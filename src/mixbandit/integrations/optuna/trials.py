@@ -29,6 +29,9 @@ _logger = logging.getLogger(__name__)
 _MARGIN = 0.25
 # Values beyond this, including infinite ones, are clipped to it.
 _LARGEST = 1e50
+# A trial without a usable value counts, for choosing, as this quantile of the values so far. With the worst value an
+# optimum at the border of a region where trials fail is missed; with the median most trials go on failing there.
+_POOR = 0.25
 # At how many moments of a study that is opened again the assumptions are tested.
 _MOST_LOOKS = 50
 
@@ -67,11 +70,10 @@ class Scale:
 
 
 class Seen(NamedTuple):
-    """A completed trial: its row, None if its parameters do not fit the space; and whether the space covers it."""
+    """A finished trial: its row, None if its parameters do not fit the space; its reward, None if there is none."""
 
     row: Array | None
-    is_covered: bool
-    reward: float
+    reward: float | None
 
 
 @dataclass
@@ -81,12 +83,13 @@ class Reading:
     distributions: dict[str, BaseDistribution]
     tuner: Tuner  # without any data
     scale: Scale | None
-    seen: dict[int, Seen] = field(default_factory=dict)  # completed trials, by number
+    seen: dict[int, Seen] = field(default_factory=dict)  # finished trials, by number
     constants: dict[str, Any] = field(default_factory=dict)  # of parameters that are not in the space
     beyond: tuple[int, str] | None = None  # the first trial with parameters beyond the space, and their names
     refuted: bool = False  # whether the values have been seen to refute what was stated
     warm: Array | None = None  # where the last search ended: a hint for the next one
     learnt: tuple[frozenset[int], Moment] | None = None  # the last moment, and the trials it includes
+    left_out: dict[int, float] = field(default_factory=dict)  # values that cannot be learnt from, by trial number
     damaged: set[int] = field(default_factory=set)  # trials whose published parameters make no sense
 
     @property
@@ -102,10 +105,10 @@ class Reading:
         """What is known from the completed trials."""
         rows: dict[int, tuple[Array, float]] = {}
         for trial in trials:
-            if trial.state == TrialState.COMPLETE and trial.value is not None:
-                seen = self._seen(trial)
-                if seen.row is not None:
-                    rows[trial.number] = seen.row, seen.reward
+            if trial.state == TrialState.COMPLETE:
+                row, reward = self._seen(trial)
+                if row is not None and reward is not None:
+                    rows[trial.number] = row, reward
         known, moment = self.learnt or (frozenset(), self.tuner.moment)
         if not known <= rows.keys():  # a trial has changed
             known, moment = frozenset(), self.tuner.moment
@@ -143,8 +146,21 @@ class Reading:
     def tuner_knowing(self, trials: list[FrozenTrial], but: int | None = None) -> Tuner:
         """A tuner with these trials, except `but`."""
         running, moment = self.running(trials, but).values(), self.moment(trials)
-        begun = len(trials) if but is None else but
-        return self.tuner.knowing(moment, running, begun=begun, refuted=self.refuted, warm=self.warm)
+        begun, acting = len(trials) if but is None else but, self._imagined(moment, trials)
+        return self.tuner.knowing(moment, running, begun=begun, acting=acting, refuted=self.refuted, warm=self.warm)
+
+    def _imagined(self, moment: Moment, trials: Iterable[FrozenTrial]) -> Moment | None:
+        """The moment as if finished trials without a usable value had returned a poor one; None without such trials.
+
+        Otherwise a choice that always fails would be made again for ever.
+        """
+        finished = [self._seen(trial) for trial in trials if trial.state.is_finished()]
+        rewards = [reward for _, reward in finished if reward is not None]
+        without = [row for row, reward in finished if row is not None and reward is None]
+        if not without:
+            return None
+        poor = np.quantile(rewards, _POOR) if rewards else 0.0
+        return moment.after(np.array(without), np.full(len(without), poor))
 
     def remember(self, tuner: Tuner) -> None:
         """Keep what a tuner that was asked found on the way."""
@@ -177,20 +193,24 @@ class Reading:
     def _seen(self, trial: FrozenTrial) -> Seen:
         known = self.seen.get(trial.number)
         if known is None:
-            row = self.row(trial.params)
-            reward = math.nan if row is None else self._reward(trial)
-            known = self.seen[trial.number] = Seen(row, row is not None and self.covers(trial), reward)
-            if self.is_whole and not known.is_covered:
+            complete = trial.state == TrialState.COMPLETE and trial.value is not None
+            row = self.row(trial.params if complete else {**self._intended(trial), **trial.params})
+            known = self.seen[trial.number] = Seen(row, self._reward(trial) if complete else None)
+            if complete and self.is_whole and (row is None or not self.covers(trial)):
                 self.beyond = (trial.number, ", ".join(trial.params))
         return known
 
-    def _reward(self, trial: FrozenTrial) -> float:
-        assert trial.value is not None
-        value = trial.value if self.scale is None else self.scale(trial.value)
-        try:
-            return float(self.tuner.assumptions.reward(np.array([value]))[0])
-        except InvalidInput as error:
-            raise InvalidInput(f"trial {trial.number}: {error}") from error
+    def _reward(self, trial: FrozenTrial) -> float | None:
+        """The reward of a completed trial; None if its value contradicts what was stated."""
+        value, assumptions = trial.value, self.tuner.assumptions
+        assert value is not None
+        if self.scale is not None and not math.isnan(value):
+            value = self.scale(value)
+        if assumptions.objection(value) is None:
+            return float(assumptions.reward(np.array([value]))[0])
+        self.left_out[trial.number] = value
+        self.refuted |= self.scale is None
+        return None
 
 
 def as_distribution(space: Space, name: str) -> BaseDistribution:
