@@ -98,12 +98,12 @@ def test_classes_stay_small():
 
 def test_nothing_changes_the_filters_of_warnings():
     """They belong to the process: changing them, even for a moment, is not safe with threads."""
+    names = ("simplefilter", "filterwarnings", "catch_warnings", "seterr")
     touching = {
         str(path)
         for path, tree in TREES.items()
         for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute)
-        and node.attr in ("simplefilter", "filterwarnings", "catch_warnings", "seterr")
+        if isinstance(node, ast.Attribute) and node.attr in names
     }
     # The paper's experiments have a process of their own; the reference silences CVXPY, which tests compare with.
     assert touching <= {"paper/svm.py", "sequences/conic.py"}

@@ -7,7 +7,10 @@ from collections import Counter
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
+from optuna.trial import TrialState
+
 from mixbandit.errors import InvalidInput
+from mixbandit.integrations.optuna.trials import value_of
 from mixbandit.tuning import Assumptions, Space, StudyCertificate
 from mixbandit.tuning.certification import certified
 
@@ -26,21 +29,27 @@ def certify_study(
     """
     if not (hasattr(study, "get_trials") and hasattr(study, "directions")):
         raise InvalidInput(f"study must be an Optuna study, got {study!r}")
-    usable, left_out = [], Counter[str]()
+    usable, missing, contradicting = [], Counter[str](), Counter[str]()
     for trial in study.get_trials(deepcopy=False):
-        values = trial.values or []
-        objection = assumptions.objection(values[0]) if trial.state.name == "COMPLETE" and len(values) == 1 else None
-        if objection is None:
-            usable.append(trial)
+        value = value_of(trial)
+        problem = None if value is None else assumptions.objection(value)
+        if problem is not None:
+            contradicting[problem] += 1
+        elif value is None and trial.state == TrialState.COMPLETE:  # by another tool
+            missing["without a value"] += 1
         else:
-            left_out[objection] += 1
-    if left_out and not any(trial.state.name == "COMPLETE" for trial in usable):
+            usable.append(trial)
+    left_out = missing + contradicting
+    if left_out and not any(trial.state == TrialState.COMPLETE for trial in usable):
         told = ", ".join(f"{count} {why}" for why, count in left_out.items())
         raise InvalidInput(f"no completed trial can be used (found: {told})")
     # What `certify` reads of a study.
     rest = SimpleNamespace(directions=study.directions, get_trials=lambda **_: usable)
     found = certified(rest, assumptions, space=space, stated={})
-    if not (left_out or refuted):
-        return found
-    left_out.update(found.left_out)
-    return dataclasses.replace(found, left_out=dict(left_out), trusted=False, search_possible=None)
+    trusted = found.trusted and not contradicting and not refuted
+    return dataclasses.replace(
+        found,
+        left_out={**found.left_out, **left_out},
+        trusted=trusted,
+        search_possible=found.search_possible if trusted else None,
+    )

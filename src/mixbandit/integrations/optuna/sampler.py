@@ -24,10 +24,9 @@ from mixbandit.integrations.optuna.certifying import certify_study
 from mixbandit.integrations.optuna.saying import Said
 from mixbandit.integrations.optuna.stopping import StopOnGap, as_space
 from mixbandit.integrations.optuna.storage import attach, identity, publish
-from mixbandit.integrations.optuna.trials import Reading, Scale, as_distribution
+from mixbandit.integrations.optuna.trials import Reading, Scale, as_distribution, modelled, value_of
 from mixbandit.tuning import Assumptions, Parameter, Space, StudyCertificate, Trial, Tuner
 from mixbandit.tuning.assumptions import Stated
-from mixbandit.tuning.runs import as_parameter
 from mixbandit.tuning.space import same_row
 from mixbandit.tuning.tuner import EXPLORATION, INITIAL
 
@@ -145,7 +144,7 @@ class MixBanditSampler(BaseSampler):
         found = {}
         for name, distribution in shared.items():
             try:
-                if known.get(name) == distribution or as_parameter(name, distribution) is not None:
+                if known.get(name) == distribution or modelled(name, distribution) is not None:
                     found[name] = distribution
             except InvalidInput as error:
                 if self._said.is_new(study, f"parameter {name}"):
@@ -299,13 +298,11 @@ class MixBanditSampler(BaseSampler):
             reading = None
         scale: Scale | None = None
         if self._stated is None:
-            known = [t.value for t in trials if t.state == TrialState.COMPLETE and t.value is not None]
+            known = [value for trial in trials if (value := value_of(trial)) is not None]
             values = np.array([value for value in known if not math.isnan(value)])
             scale = Scale.of(values, direction, None if reading is None else reading.scale)
         if reading is None or reading.scale != scale:
-            space = self._space or Space(
-                {n: p for n, d in search_space.items() if (p := as_parameter(n, d)) is not None}
-            )
+            space = self._space or Space({n: p for n, d in search_space.items() if (p := modelled(n, d)) is not None})
             guess = Assumptions((0.0, 1.0), sigma=self._guessed_noise)
             assumptions = (self._stated or guess).towards(direction)
             initial = self._n_startup_trials if self._independent_sampler is None else 0

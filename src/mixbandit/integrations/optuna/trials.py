@@ -20,7 +20,8 @@ from mixbandit._checks import Array
 from mixbandit.errors import DamagedState, InvalidInput
 from mixbandit.integrations.optuna.storage import published
 from mixbandit.sequences import Moment
-from mixbandit.tuning import Categorical, Float, Int, Space, Tuner
+from mixbandit.tuning import Categorical, Float, Int, Parameter, Space, Tuner
+from mixbandit.tuning.runs import as_parameter
 from mixbandit.tuning.space import same_row
 
 _logger = logging.getLogger(__name__)
@@ -34,6 +35,13 @@ _LARGEST = 1e50
 _POOR = 0.25
 # At how many moments of a study that is opened again the assumptions are tested.
 _MOST_LOOKS = 50
+
+
+def value_of(trial: FrozenTrial) -> float | None:
+    """The value of a completed trial; None for others, and for what is not the value of a single objective."""
+    values = trial.values
+    complete = trial.state == TrialState.COMPLETE and values is not None and len(values) == 1
+    return values[0] if complete else None
 
 
 @dataclass(frozen=True)
@@ -193,24 +201,38 @@ class Reading:
     def _seen(self, trial: FrozenTrial) -> Seen:
         known = self.seen.get(trial.number)
         if known is None:
-            complete = trial.state == TrialState.COMPLETE and trial.value is not None
-            row = self.row(trial.params if complete else {**self._intended(trial), **trial.params})
-            known = self.seen[trial.number] = Seen(row, self._reward(trial) if complete else None)
-            if complete and self.is_whole and (row is None or not self.covers(trial)):
+            value = value_of(trial)
+            row = self.row(trial.params if value is not None else {**self._intended(trial), **trial.params})
+            reward = None if value is None else self._reward(trial.number, value)
+            known = self.seen[trial.number] = Seen(row, reward)
+            if value is not None and self.is_whole and (row is None or not self.covers(trial)):
                 self.beyond = (trial.number, ", ".join(trial.params))
         return known
 
-    def _reward(self, trial: FrozenTrial) -> float | None:
+    def _reward(self, number: int, value: float) -> float | None:
         """The reward of a completed trial; None if its value contradicts what was stated."""
-        value, assumptions = trial.value, self.tuner.assumptions
-        assert value is not None
+        assumptions = self.tuner.assumptions
         if self.scale is not None and not math.isnan(value):
             value = self.scale(value)
         if assumptions.objection(value) is None:
             return float(assumptions.reward(np.array([value]))[0])
-        self.left_out[trial.number] = value
+        self.left_out[number] = value
         self.refuted |= self.scale is None
         return None
+
+
+def modelled(name: str, distribution: BaseDistribution) -> Parameter | None:
+    """The parameter of a distribution; None if it has a single value, InvalidInput if it cannot be modelled."""
+    parameter = as_parameter(name, distribution)
+    if parameter is None or isinstance(parameter, Categorical):
+        return Space({name: parameter})[name] if parameter else None
+    try:
+        middle = parameter.encode(parameter.decode(np.array([0.5])), name)
+    except ArithmeticError as error:
+        raise InvalidInput(f"{distribution} cannot be scaled to [0, 1]: {error}") from error
+    if not np.isfinite(middle).all():
+        raise InvalidInput(f"{distribution} cannot be scaled to [0, 1]: it is too wide")
+    return Space({name: parameter})[name]
 
 
 def as_distribution(space: Space, name: str) -> BaseDistribution:
