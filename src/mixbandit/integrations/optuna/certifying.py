@@ -27,8 +27,6 @@ def certify_study(
     are, and they refute the assumptions, as a caller may know something else does (`refuted`): nothing that is said
     about the others is guaranteed then.
     """
-    if not (hasattr(study, "get_trials") and hasattr(study, "directions")):
-        raise InvalidInput(f"study must be an Optuna study, got {study!r}")
     usable, missing, contradicting = [], Counter[str](), Counter[str]()
     for trial in study.get_trials(deepcopy=False):
         value = value_of(trial)

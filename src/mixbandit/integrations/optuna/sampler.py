@@ -193,8 +193,12 @@ class MixBanditSampler(BaseSampler):
         """A tuner with the current study: its completed and its running trials."""
         with self._lock:
             self._turn_to(study)
-            trials = study.get_trials(deepcopy=False)
-            return self._read(study, trials, self._search_space(study)).tuner_knowing(trials)
+            trials, search_space = study.get_trials(deepcopy=False), self._search_space(study)
+            if not search_space:
+                raise InvalidInput(
+                    "no parameter that can be modelled is in all completed trials: there is no space yet"
+                )
+            return self._read(study, trials, search_space).tuner_knowing(trials)
 
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
@@ -252,10 +256,10 @@ class MixBanditSampler(BaseSampler):
 
         Trials whose values contradict what was stated are left out and counted, and nothing is guaranteed then.
         """
-        stated = self._stated or Assumptions()
+        which, stated = identity(study), self._stated or Assumptions()
         stated.check_complete()
         with self._lock:
-            reading = self._reading if self._study == identity(study) else None
+            reading = self._reading if self._study == which else None
             refuted = reading is not None and reading.is_whole and reading.refuted
         found = certify_study(study, stated.towards(study.directions[0].name.lower()), self._space, refuted=refuted)
         if not found.trusted:

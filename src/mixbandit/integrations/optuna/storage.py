@@ -9,13 +9,14 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.trial import FrozenTrial
 
-from mixbandit.errors import DamagedState
+from mixbandit.errors import DamagedState, InvalidInput
 
 if TYPE_CHECKING:
-    from optuna.study import Study
+    from optuna import Study
 
 # The attribute that tells other processes a trial's parameters, before the objective has asked for all of them: the
 # parameters themselves, or the digest of their text if that is too long for one attribute.
@@ -107,4 +108,6 @@ def attach(study: Study, trial: FrozenTrial, attributes: Mapping[str, float | st
 
 def identity(study: Study) -> tuple[Any, int]:
     """What identifies a study: its storage and its id there."""
+    if not isinstance(study, optuna.Study):
+        raise InvalidInput(f"study must be an Optuna study, got {study!r}")
     return study._storage, study._study_id

@@ -130,7 +130,7 @@ class Reading:
         return moment
 
     def running(self, trials: Iterable[FrozenTrial], but: int | None = None) -> dict[int, Array]:
-        """Rows of running trials, by number, if their parameters are known and in the space."""
+        """Rows of running trials but one, by number, if their parameters are known and in the space."""
         found = {}
         for trial in trials:
             if trial.state == TrialState.RUNNING and trial.number != but:
@@ -152,7 +152,7 @@ class Reading:
             return dict(fixed)
 
     def tuner_knowing(self, trials: list[FrozenTrial], but: int | None = None) -> Tuner:
-        """A tuner with these trials, except `but`."""
+        """A tuner with these trials, except `but`, which is about to be chosen."""
         running, moment = self.running(trials, but).values(), self.moment(trials)
         begun, acting = len(trials) if but is None else but, self._imagined(moment, trials)
         return self.tuner.knowing(moment, running, begun=begun, acting=acting, refuted=self.refuted, warm=self.warm)
@@ -191,7 +191,7 @@ class Reading:
         """Whether a trial differs from others in parameters of the space only."""
         others = {name: value for name, value in trial.params.items() if name not in self.space}
         single = all(trial.distributions[name].single() for name in others)
-        return single and all(self.constants.setdefault(name, value) == value for name, value in others.items())
+        return single and all(_same(self.constants.setdefault(name, value), value) for name, value in others.items())
 
     def internal(self, parameters: Mapping[str, Any]) -> dict[str, float]:
         """Parameters as Optuna stores them: numbers, even for choices."""
@@ -221,6 +221,11 @@ class Reading:
         return None
 
 
+def _same(one: Any, other: Any) -> bool:
+    """Whether two values are equal; NaN is equal to itself here."""
+    return bool(one == other or (one != one and other != other))  # noqa: PLR0124
+
+
 def modelled(name: str, distribution: BaseDistribution) -> Parameter | None:
     """The parameter of a distribution; None if it has a single value, InvalidInput if it cannot be modelled."""
     parameter = as_parameter(name, distribution)
@@ -237,6 +242,7 @@ def modelled(name: str, distribution: BaseDistribution) -> Parameter | None:
 
 def as_distribution(space: Space, name: str) -> BaseDistribution:
     """Optuna's distribution of a parameter."""
+    space.columns(name)  # InvalidInput for an unknown name
     kind = space[name]
     if isinstance(kind, Categorical):
         return CategoricalDistribution(kind.choices)
