@@ -64,7 +64,7 @@ class MixBanditSampler(BaseSampler):
     poor ones, so that the sampler moves on.
 
     Constraints (`trial.set_constraint`, or `constraints_func` of other samplers) are ignored for choosing: infeasible
-    trials are learnt from like any other.
+    trials are learnt from like any other. `certificate` recommends none of them.
     """
 
     def __init__(
@@ -190,7 +190,10 @@ class MixBanditSampler(BaseSampler):
         return chosen
 
     def tuner(self, study: Study) -> Tuner:
-        """A tuner with the current study: its completed and its running trials."""
+        """A tuner with the current study: its completed and its running trials.
+
+        It knows nothing of constraints; `certificate` does, and recommends no trial that violates them.
+        """
         with self._lock:
             self._turn_to(study)
             trials, search_space = study.get_trials(deepcopy=False), self._search_space(study)

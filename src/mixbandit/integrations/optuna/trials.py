@@ -229,15 +229,7 @@ def _same(one: Any, other: Any) -> bool:
 def modelled(name: str, distribution: BaseDistribution) -> Parameter | None:
     """The parameter of a distribution; None if it has a single value, InvalidInput if it cannot be modelled."""
     parameter = as_parameter(name, distribution)
-    if parameter is None or isinstance(parameter, Categorical):
-        return Space({name: parameter})[name] if parameter else None
-    try:
-        middle = parameter.encode(parameter.decode(np.array([0.5])), name)
-    except ArithmeticError as error:
-        raise InvalidInput(f"{distribution} cannot be scaled to [0, 1]: {error}") from error
-    if not np.isfinite(middle).all():
-        raise InvalidInput(f"{distribution} cannot be scaled to [0, 1]: it is too wide")
-    return Space({name: parameter})[name]
+    return None if parameter is None else Space({name: parameter})[name]
 
 
 def as_distribution(space: Space, name: str) -> BaseDistribution:
