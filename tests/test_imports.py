@@ -62,7 +62,7 @@ INSIDE = {
     "bandits": ["persistent", "choice", "history", "rules", "state", "choosing", "stored", "base", "named"],
     "tuning": ["parameters", "space", "assumptions", "trials", "runs", "certification", "reports", "tuner"],
     "integrations": ["optuna"],
-    "integrations.optuna": ["trials", "stopping", "sampler"],
+    "integrations.optuna": ["storage", "trials", "certifying", "saying", "stopping", "sampler"],
     "simulate": ["environments", "records", "runner"],
     "paper": [
         "datasets",

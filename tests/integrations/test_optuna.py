@@ -15,38 +15,11 @@ import pytest
 from optuna.testing.pytest_samplers import BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase
 
 import mixbandit as mb
-from mixbandit.integrations.optuna import LOWER, UPPER, MixBanditSampler, StopOnGap, as_distribution
+from mixbandit.integrations.optuna import LOWER, UPPER, MixBanditSampler
 from mixbandit.integrations.optuna import sampler as sampler_module
 from tests.helpers.runs import SPACE, objective, worth
 from tests.helpers.spaces import EVERYTHING
-
-optuna.logging.set_verbosity(optuna.logging.ERROR)
-STATED = {"reward_range": (0.0, 1.0), "samples": 100}
-COMPLETE = (optuna.trial.TrialState.COMPLETE,)
-
-
-def suggest(trial, space):
-    """The parameters of a space, those that matter."""
-    found = {}
-    for name in sorted(space, key=lambda n: n in space.conditions):
-        if space.is_active(name, found):
-            found[name] = trial._suggest(name, as_distribution(space, name))
-    return found
-
-
-def of_everything(parameters):
-    value = 0.6 - (parameters["a"] - 0.7) ** 2 + 0.2 * (parameters["p"] == "x") - 0.01 * abs(parameters["i"] - 5)
-    return value + 0.1 * parameters["q"] - 0.02 * abs(np.log2(parameters.get("j", 8)) - 3)
-
-
-def simple(trial):
-    """Two floats, without noise."""
-    x, y = trial.suggest_float("x", -1.0, 1.0), trial.suggest_float("y", 0.01, 1.0, log=True)
-    return 0.9 - 0.3 * (x - 0.3) ** 2 - 0.1 * (np.log10(y) + 1.0) ** 2
-
-
-def make(direction="maximize", **options):
-    return optuna.create_study(direction=direction, sampler=MixBanditSampler(**{"seed": 0, **options}))
+from tests.integrations.studies import COMPLETE, STATED, make, of_everything, simple, suggest
 
 
 class TestOptunasOwnCases(BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase):
@@ -254,20 +227,6 @@ def test_the_startup_is_spread_or_left_to_whom_one_names():
     assert [t.params for t in study.trials] == [t.params for t in plain.trials]
 
 
-def test_a_study_stops_once_the_gap_is_proven():
-    # To prove that nothing else is better, one has to look everywhere.
-    study = make(reward_range=(0.0, 1.0), samples=10_000, exploration=1.0)
-    stop = study.sampler.stop_on_gap(0.1, every=20)
-    study.optimize(simple, n_trials=300, callbacks=[stop])
-    assert len(study.trials) < 300
-    assert len(study.trials) % 20 == 0
-    assert stop.certificate.gap <= 0.1
-    assert stop.certificate.t == len(study.trials)
-    never = StopOnGap(1e-9, every=5, **STATED)
-    study.optimize(simple, n_trials=5, callbacks=[never])
-    assert never.certificate is not None
-
-
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
@@ -286,40 +245,6 @@ def test_a_study_stops_once_the_gap_is_proven():
 def test_bad_settings_are_refused(options, error, message):
     with pytest.raises(error, match=message):
         MixBanditSampler(**options)
-
-
-def test_a_callback_says_what_is_missing_and_looks_as_often_as_it_should(monkeypatch):
-    with pytest.raises(mb.AssumptionsMissing):
-        StopOnGap(0.1)
-    with pytest.raises(mb.InvalidInput, match="low < high"):
-        StopOnGap(0.1, reward_range=(1.0, 0.0))
-    looked, stop = [], StopOnGap(0.1, every=4, **STATED)
-    monkeypatch.setattr(
-        "mixbandit.integrations.optuna.stopping.certify",
-        lambda study, *_, **__: looked.append(len(study.trials)) or mb_certificate(),
-    )
-    study = make(**STATED)
-
-    def objective(trial):
-        value = simple(trial)
-        if 4 <= trial.number < 8:
-            raise optuna.TrialPruned
-        return value
-
-    study.optimize(objective, n_trials=14, callbacks=[stop])
-    assert looked == [4, 12]
-
-
-def mb_certificate():
-    return mb.certify([({"x": 0.1}, 0.5), ({"x": 0.9}, 0.5)], **STATED)
-
-
-def test_a_value_beyond_the_stated_range_is_an_error():
-    study = make(n_startup_trials=0, **STATED)
-    study.optimize(lambda trial: 3.0 + trial.suggest_float("x", 0.0, 1.0), n_trials=1)
-    for _ in range(2):  # every time: nothing goes on as if it had not been there
-        with pytest.raises(mb.InvalidInput, match=r"trial 0: value 3.\d+ lies outside reward_range=\(0, 1\)"):
-            study.ask().suggest_float("x", 0.0, 1.0)
 
 
 def test_the_package_for_optunahub_loads_and_its_example_runs(monkeypatch, capsys):
@@ -357,13 +282,6 @@ def test_only_a_trial_that_was_played_as_it_was_chosen_carries_an_interval():
         assert not any(LOWER in trial.user_attrs for trial in study.trials[-2:])
 
 
-def test_refuted_assumptions_leave_no_intervals():
-    study, rng = make(sigma=1e-3, reward_range=(0.0, 1.0), n_startup_trials=0), np.random.default_rng(0)
-    with pytest.warns(mb.AssumptionsRefutedWarning):
-        study.optimize(lambda t: 0.0 * t.suggest_float("x", 0.0, 1.0) + rng.choice([0.2, 0.8]), n_trials=12)
-    assert LOWER not in study.trials[-1].user_attrs
-
-
 def test_one_sampler_serves_several_studies():
     sampler = MixBanditSampler(seed=0, n_startup_trials=0, **STATED)
     studies = [optuna.create_study(direction="maximize", sampler=sampler) for _ in range(2)]
@@ -371,38 +289,6 @@ def test_one_sampler_serves_several_studies():
         study.optimize(lambda t, level=level: level + 0.0 * t.suggest_float("x", 0.0, 1.0), n_trials=10)
         last = study.trials[-1]
         assert last.user_attrs[LOWER] <= level <= last.user_attrs[UPPER]
-
-
-@pytest.mark.parametrize("choices", [(None, 1), ("", "a"), (float("nan"), 1.0), (0.5, "a", None, False)])
-def test_choices_of_any_kind(choices):
-    study = make(n_startup_trials=2, **STATED)
-
-    def objective(trial):
-        return 0.5 + 0.3 * trial.suggest_float("x", 0.0, 1.0) * (
-            trial.suggest_categorical("value", choices) is choices[0]
-        )
-
-    study.optimize(objective, n_trials=8)
-    again = MixBanditSampler(seed=1, **STATED)
-    study.sampler = again
-    study.optimize(objective, n_trials=1)
-    assert again.tuner(study).told == 9
-
-
-def test_choices_that_optuna_takes_for_equal_are_refused():
-    study = make(n_startup_trials=0)
-    study.optimize(lambda trial: float(trial.suggest_categorical("c", [1, "b"]) == 1), n_trials=1)
-    with pytest.raises(mb.InvalidInput, match="considers equal"):
-        study.sampler.sample_relative(
-            study, study.ask()._cached_frozen_trial, {"c": optuna.distributions.CategoricalDistribution([1, True])}
-        )
-
-
-@pytest.mark.parametrize("values", [[1e200], [1e60, 1.0, 2.0, 3.0], [float("inf"), 1.0, -float("inf")], [1e-300] * 3])
-def test_without_stated_noise_any_values_will_do(values):
-    study, left = make("minimize", n_startup_trials=0), iter(values * 4)
-    study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0) * 0.0 + next(left), n_trials=len(values) * 4)
-    assert study.sampler.tuner(study).told == len(values) * 4
 
 
 def test_a_sampler_around_it_may_fix_parameters():
@@ -446,40 +332,6 @@ def test_a_study_that_varies_more_than_the_space_is_not_certified():
     assert not any(LOWER in trial.user_attrs for trial in study.trials[1:])
     with pytest.raises(mb.InvalidInput, match="varies 'y', which is not in the space"):
         study.sampler.certificate(study)
-
-
-def test_a_callback_does_not_look_for_where_the_best_can_be(monkeypatch):
-    """Half of a study's time went into what was never read."""
-
-    def searched(*arguments):
-        raise AssertionError
-
-    monkeypatch.setattr("mixbandit.tuning.certification.still_possible", searched)
-    study, stop = make(**STATED), StopOnGap(1e-9, every=4, **STATED)
-    study.optimize(simple, n_trials=8, callbacks=[stop])
-    assert stop.certificate.t == 8
-    with pytest.raises(AssertionError):
-        _ = stop.certificate.possible
-
-
-def test_no_interval_follows_a_refutation():
-    """Values that refute the norm bound at first, and hide it later; whoever opens the study knows, too."""
-
-    def jumping(trial):
-        trial.suggest_float("x", 0.0, 1.0)
-        return 1.0 if trial.number < 10 else 0.0
-
-    study = make(sigma=0.1, norm_bound=0.3, n_startup_trials=1000)
-    with pytest.warns(mb.AssumptionsRefutedWarning):
-        study.optimize(jumping, n_trials=40)
-    with_intervals = [trial.number for trial in study.trials if LOWER in trial.user_attrs]
-    assert with_intervals
-    assert max(with_intervals) < 10
-    study.optimize(jumping, n_trials=60)
-    assert not study.sampler.tuner(study).moment.is_refuted  # by now the data hide it
-    assert [trial.number for trial in study.trials if LOWER in trial.user_attrs] == with_intervals
-    study.sampler = MixBanditSampler(seed=1, sigma=0.1, norm_bound=0.3)
-    assert study.sampler.tuner(study).refuted
 
 
 def test_a_choice_that_another_process_just_made_is_made_anew(monkeypatch):

@@ -125,16 +125,14 @@ def largest_upper(state: State, rule: ActingRule, turn: Turn) -> float:
 
 
 def _anticipated(state: State) -> Anticipated | None:
-    """The moment as if all pending choices had returned their expected rewards; None if there are none."""
-    if not state.pending[1]:
-        return None
+    """The moment as if all pending choices had returned their expected rewards; None if nothing is anticipated."""
     known = state.anticipated or Anticipated(state.moment, 0)
     if known.up_to == 0:
         rows = [choice.row for choice in persistent.values(state.pending)]
     else:
         later = (persistent.get(state.pending, number) for number in range(known.up_to, state.rounds))
         rows = [choice.row for choice in later if choice is not None]
-    return Anticipated(expecting(known.moment, rows), state.rounds) if rows else known
+    return Anticipated(expecting(known.moment, rows), state.rounds) if rows else state.anticipated
 
 
 def expecting(moment: Moment, rows: list[Array]) -> Moment:

@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mixbandit._checks import (
     LARGEST_DATUM,
     Array,
@@ -151,16 +154,28 @@ class Assumptions:
     def reward(self, value: Array) -> Array:
         """Values as rewards. If the noise level comes from the range, a value outside it is an error."""
         check_finite(value, "value", LARGEST_DATUM)
-        if self.sigma is None and self.reward_range is not None:
+        wrong = value[self._outside(value)]
+        if self.reward_range is not None and len(wrong):
             low, high = self.reward_range
-            slack = _ROUNDING * (high - low)
-            wrong = value[(value < low - slack) | (value > high + slack)]
-            if len(wrong):
-                raise InvalidInput(
-                    f"value {wrong[0]:g} lies outside reward_range=({low:g}, {high:g}), which must contain all "
-                    "results: state a wider range, or sigma instead of samples if values can lie outside"
-                )
+            raise InvalidInput(
+                f"value {wrong[0]:g} lies outside reward_range=({low:g}, {high:g}), which must contain all "
+                "results: state a wider range, or sigma instead of samples if values can lie outside"
+            )
         return self.sign * (value - self.offset)
+
+    def objection(self, value: float) -> str | None:
+        """What about a value contradicts these assumptions, for counting such values; None if nothing does."""
+        if not abs(value) <= LARGEST_DATUM:
+            return f"with a value that is not finite and at most {LARGEST_DATUM:g} in size"
+        return "with a value outside reward_range" if self._outside(np.array(value)) else None
+
+    def _outside(self, value: Array) -> NDArray[np.bool_]:
+        """Whether values lie outside the range, if the noise level comes from it: then it contains all results."""
+        if self.sigma is not None or self.reward_range is None:
+            return np.zeros(value.shape, dtype=bool)
+        low, high = self.reward_range
+        slack = _ROUNDING * (high - low)
+        return (value < low - slack) | (value > high + slack)
 
     def interval(self, lower: float, upper: float) -> tuple[float, float]:
         """Bounds on a reward as bounds on the value."""

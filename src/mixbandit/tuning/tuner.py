@@ -13,6 +13,7 @@ from mixbandit._checks import Array, as_generator, as_number, nonnegative, nonne
 from mixbandit._files import read_state, write_state
 from mixbandit.bandits import ActingRule, Choice, Optimism, Policy, persistent, policy_from_state_dict
 from mixbandit.bandits.choosing import nudged
+from mixbandit.bandits.state import Anticipated
 from mixbandit.errors import DamagedState, InvalidInput, reading
 from mixbandit.features import FeatureMap
 from mixbandit.mixtures import Forecaster, Mixture
@@ -176,11 +177,23 @@ class Tuner(Reports):
         return new
 
     def knowing(
-        self, moment: Moment, pending: Iterable[Array], *, begun: int, refuted: bool = False, warm: Array | None = None
+        self,
+        moment: Moment,
+        pending: Iterable[Array],
+        *,
+        begun: int,
+        acting: Moment | None = None,
+        refuted: bool = False,
+        warm: Array | None = None,
     ) -> Self:
-        """A tuner with these settings and the given moment and pending rows; `begun` trials have been asked for."""
+        """A tuner with these settings and the given moment and pending rows; `begun` trials have been asked for.
+
+        It chooses as if the moment were `acting`, where given; what it says of any configuration is from `moment`.
+        """
         new, policy = self.copy(), self.policy
-        policy.state = policy.state.learnt(moment)._replace(refuted=refuted or moment.is_refuted, warm=warm)
+        imagined = None if acting is None else Anticipated(acting, 0)
+        refuted = refuted or moment.is_refuted
+        policy.state = policy.state.learnt(moment)._replace(refuted=refuted, warm=warm, anticipated=imagined)
         for row in pending:
             policy.adopt(row)
         new.state = TunerState(policy.state, spread_used=begun, said_refuted=True)

@@ -6,6 +6,7 @@ It keeps nothing that is not in the study: any process that opens the study cont
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import zlib
 from collections.abc import Sequence
@@ -17,13 +18,15 @@ from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, RandomSampler
 from optuna.trial import FrozenTrial, TrialState
 
-from mixbandit._checks import nonnegative, nonnegative_int
-from mixbandit.errors import InvalidInput
-from mixbandit.integrations.optuna.stopping import StopOnGap
-from mixbandit.integrations.optuna.trials import Reading, Scale, as_distribution, attach, identity, publish
-from mixbandit.tuning import Assumptions, Parameter, Space, StudyCertificate, Trial, Tuner, certify
+from mixbandit._checks import as_generator, nonnegative, nonnegative_int
+from mixbandit.errors import AssumptionsRefutedWarning, InvalidInput, warn_user
+from mixbandit.integrations.optuna.certifying import certify_study
+from mixbandit.integrations.optuna.saying import Said
+from mixbandit.integrations.optuna.stopping import StopOnGap, as_space
+from mixbandit.integrations.optuna.storage import attach, identity, publish
+from mixbandit.integrations.optuna.trials import Reading, Scale, as_distribution, modelled, value_of
+from mixbandit.tuning import Assumptions, Parameter, Space, StudyCertificate, Trial, Tuner
 from mixbandit.tuning.assumptions import Stated
-from mixbandit.tuning.runs import as_parameter
 from mixbandit.tuning.space import same_row
 from mixbandit.tuning.tuner import EXPLORATION, INITIAL
 
@@ -34,6 +37,8 @@ _logger = logging.getLogger(__name__)
 
 # Attributes of a trial: the interval of its expected value, known when it was chosen.
 LOWER, UPPER = "mixbandit_lower", "mixbandit_upper"
+# Attribute of a trial whose value contradicts what was stated: in what way.
+LEFT_OUT = "mixbandit_left_out"
 # If the noise is not stated, the sampler acts as if it were this share of the values' range.
 _GUESSED_NOISE, _DETERMINISTIC_NOISE = 0.1, 0.01
 # How often to choose again because another process made the same choice.
@@ -50,8 +55,16 @@ class MixBanditSampler(BaseSampler):
 
     Parameters that only some trials have are sampled by `independent_sampler`, unless the whole `space`, with its
     conditions, is given. The first `n_startup_trials` are spread over the space, or left to `independent_sampler` if
-    given. RUNNING trials, including those of other threads and processes, count as pending. Pruned and failed trials do
-    not count; for intervals to hold, the reason must have nothing to do with the noise of their values.
+    given. RUNNING trials, including those of other threads and processes, count as pending.
+
+    Pruned and failed trials bring no value; for intervals to hold, the reason must have nothing to do with the noise of
+    their values. A value that contradicts what was stated, infinite or outside `reward_range`, does not stop the study.
+    Its trial is left out, and marked with the reason as user attribute `mixbandit_left_out`; from then on no trial
+    carries an interval, and certificates are not trusted. For choosing only, trials without a usable value count as
+    poor ones, so that the sampler moves on.
+
+    Constraints (`trial.set_constraint`, or `constraints_func` of other samplers) are ignored for choosing: infeasible
+    trials are learnt from like any other. `certificate` recommends none of them.
     """
 
     def __init__(
@@ -71,20 +84,26 @@ class MixBanditSampler(BaseSampler):
         self._stated = known if known.is_stated else None
         if self._stated is None and (known.samples is not None or known.norm_bound is not None):
             raise InvalidInput("samples and norm_bound need reward_range or sigma")
+        for name, choice in (
+            ("deterministic_objective", deterministic_objective),
+            ("warn_independent_sampling", warn_independent_sampling),
+        ):
+            if not isinstance(choice, bool):
+                raise InvalidInput(f"{name} must be True or False, got {choice!r}")
+        if independent_sampler is not None and not isinstance(independent_sampler, BaseSampler):
+            raise InvalidInput(f"independent_sampler must be a sampler of Optuna's, got {independent_sampler!r}")
         if self._stated is not None:
             if deterministic_objective:
                 raise InvalidInput("deterministic_objective means no noise, but reward_range and sigma imply noise")
             self._stated.check_complete()  # report missing assumptions here, not in the first trial
-        self._space = Space(space) if isinstance(space, dict) else space
-        if self._space is not None and not isinstance(self._space, Space):
-            raise InvalidInput(f"space must be a Space or a dict of parameters, got {space!r}")
+        self._space = as_space(space)
         self._n_startup_trials = nonnegative_int(n_startup_trials, "n_startup_trials")
         self._guessed_noise = _DETERMINISTIC_NOISE if deterministic_objective else _GUESSED_NOISE
         self._exploration = nonnegative(exploration, "exploration")
-        self._warn_independent_sampling = bool(warn_independent_sampling)
+        self._warn_independent_sampling = warn_independent_sampling
         self._independent_sampler = independent_sampler
-        self._seed = int(np.random.default_rng(seed).integers(2**63))
-        self._said: set[str] = set()  # warnings already given
+        self._seed = int(as_generator(seed).integers(2**63))
+        self._said = Said()
         self._forget()
 
     def _forget(self) -> None:
@@ -121,7 +140,16 @@ class MixBanditSampler(BaseSampler):
         if self._space is not None:
             return {name: as_distribution(self._space, name) for name in self._space}
         shared = self._intersection.calculate(study)
-        return {name: distribution for name, distribution in shared.items() if not distribution.single()}
+        known = {} if self._reading is None else self._reading.distributions
+        found = {}
+        for name, distribution in shared.items():
+            try:
+                if known.get(name) == distribution or modelled(name, distribution) is not None:
+                    found[name] = distribution
+            except InvalidInput as error:
+                if self._said.is_new(study, f"parameter {name}"):
+                    _logger.warning(f"The parameter {name!r} is sampled independently: {error}")
+        return found
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -141,11 +169,10 @@ class MixBanditSampler(BaseSampler):
         trials = study.get_trials(deepcopy=False)
         reading = self._read(study, trials, search_space)
         tuner = reading.tuner_knowing(trials, but=trial.number)
-        self._say_what_is_missing(reading)
+        self._report(study, reading)
         if self._independent_sampler is not None and tuner.told < self._n_startup_trials:
             return None
-        if self._certifies(reading) and tuner.refuted and "refuted" not in self._said:
-            self._said.add("refuted")
+        if self._certifies(reading) and tuner.refuted and self._said.is_new(study, "refuted"):
             tuner.say_refuted()
         for attempt in range(_MOST_ATTEMPTS):
             # Seed and trial number: processes with the same seed must not all make the same choice.
@@ -163,21 +190,27 @@ class MixBanditSampler(BaseSampler):
         return chosen
 
     def tuner(self, study: Study) -> Tuner:
-        """A tuner with the current study: its completed and its running trials."""
+        """A tuner with the current study: its completed and its running trials.
+
+        It knows nothing of constraints; `certificate` does, and recommends no trial that violates them.
+        """
         with self._lock:
             self._turn_to(study)
-            trials = study.get_trials(deepcopy=False)
-            return self._read(study, trials, self._search_space(study)).tuner_knowing(trials)
+            trials, search_space = study.get_trials(deepcopy=False), self._search_space(study)
+            if not search_space:
+                raise InvalidInput(
+                    "no parameter that can be modelled is in all completed trials: there is no space yet"
+                )
+            return self._read(study, trials, search_space).tuner_knowing(trials)
 
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
         """Choose one parameter on its own: in the first trial, and if only some trials have it."""
         self._raise_error_if_multi_objective(study)
-        if self._warn_independent_sampling and param_name not in self._said:
+        if self._warn_independent_sampling:
             complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-            if len(complete) >= max(self._n_startup_trials, 1):
-                self._said.add(param_name)
+            if len(complete) >= max(self._n_startup_trials, 1) and self._said.is_new(study, f"parameter {param_name}"):
                 _logger.warning(
                     f"The parameter {param_name!r} is sampled independently from trial {trial.number} on: not every "
                     "trial so far has it with the same range. State the whole space, with its conditions, as "
@@ -195,11 +228,21 @@ class MixBanditSampler(BaseSampler):
             self._independent_sampler.before_trial(study, trial)
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
-        """Attach the interval known when the trial was chosen, if it ran with the chosen parameters."""
+        """Attach the interval known when the trial was chosen, if it ran with the chosen parameters.
+
+        A trial whose value contradicts what was stated is marked instead: what is wrong, as `mixbandit_left_out`.
+        """
+        wrong = None
+        if state == TrialState.COMPLETE and values and self._stated is not None:
+            wrong = self._stated.objection(values[0])
         with self._lock:
+            if wrong is not None and values:
+                self._say_left_out(study, trial.number, values[0])
+                attach(study, trial, {LEFT_OUT: wrong})
             ours = self._study == identity(study)
             reading, chosen = self._reading, self._chosen.pop(trial.number, None) if ours else None
-            if reading is not None and chosen is not None and self._certifies(reading) and chosen.trusted:
+            trusted = chosen is not None and chosen.trusted and wrong is None
+            if reading is not None and chosen is not None and trusted and self._certifies(reading):
                 played = reading.row(trial.params)
                 as_chosen = played is not None and same_row(played, chosen.choice.action)
                 if as_chosen and reading.covers(trial):
@@ -212,20 +255,38 @@ class MixBanditSampler(BaseSampler):
         return StopOnGap(gap, every=every, space=self._space, assumptions=self._stated or Assumptions())
 
     def certificate(self, study: Study) -> StudyCertificate:
-        """What is guaranteed about the study's best configuration; AssumptionsMissing if nothing was stated."""
-        known = (self._stated or Assumptions()).towards(study.direction.name.lower())
-        return certify(study, known, space=self._space)
+        """What is guaranteed about the study's best configuration; AssumptionsMissing if nothing was stated.
 
-    def _say_what_is_missing(self, reading: Reading) -> None:
-        if self._stated is None or reading.beyond is None or "" in self._said:
+        Trials whose values contradict what was stated are left out and counted, and nothing is guaranteed then.
+        """
+        which, stated = identity(study), self._stated or Assumptions()
+        stated.check_complete()
+        with self._lock:
+            reading = self._reading if self._study == which else None
+            refuted = reading is not None and reading.is_whole and reading.refuted
+        found = certify_study(study, stated.towards(study.directions[0].name.lower()), self._space, refuted=refuted)
+        if not found.trusted:
+            warn_user(f"the data refute {found.assumptions}", AssumptionsRefutedWarning)
+        return found
+
+    def _report(self, study: Study, reading: Reading) -> None:
+        """Say, once, what is left out and what carries no guarantee."""
+        for number, value in reading.left_out.items():
+            self._say_left_out(study, number, value)
+        if self._stated is None or reading.beyond is None or not self._said.is_new(study, "beyond"):
             return
-        self._said.add("")
         number, has = reading.beyond
         advice = "is that intended?" if self._space else "state the whole space as space=mixbandit.Space({…}, {…})."
         _logger.warning(
             f"Trials carry no intervals: trial {number} has the parameters {has}, but the space has "
             f"{', '.join(reading.space)}; {advice}"
         )
+
+    def _say_left_out(self, study: Study, number: int, value: float) -> None:
+        if self._said.is_new(study, f"trial {number}"):
+            why = (self._stated or Assumptions()).objection(value)
+            nothing = "" if self._stated is None else " Nothing is guaranteed about this study any more."
+            _logger.warning(f"Trial {number} is left out, {why}: {value:g}.{nothing}")
 
     def _certifies(self, reading: Reading) -> bool:
         return self._stated is not None and reading.is_whole
@@ -244,12 +305,11 @@ class MixBanditSampler(BaseSampler):
             reading = None
         scale: Scale | None = None
         if self._stated is None:
-            values = np.array([t.value for t in trials if t.state == TrialState.COMPLETE and t.value is not None])
+            known = [value for trial in trials if (value := value_of(trial)) is not None]
+            values = np.array([value for value in known if not math.isnan(value)])
             scale = Scale.of(values, direction, None if reading is None else reading.scale)
         if reading is None or reading.scale != scale:
-            space = self._space or Space(
-                {n: p for n, d in search_space.items() if (p := as_parameter(n, d)) is not None}
-            )
+            space = self._space or Space({n: p for n, d in search_space.items() if (p := modelled(n, d)) is not None})
             guess = Assumptions((0.0, 1.0), sigma=self._guessed_noise)
             assumptions = (self._stated or guess).towards(direction)
             initial = self._n_startup_trials if self._independent_sampler is None else 0

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Unpack
 
 from optuna.trial import FrozenTrial, TrialState
 
 from mixbandit._checks import positive, positive_int
-from mixbandit.tuning import Assumptions, Space, StudyCertificate, certify
+from mixbandit.errors import AssumptionsRefutedWarning, InvalidInput, MixbanditError, warn_user
+from mixbandit.integrations.optuna.certifying import certify_study
+from mixbandit.integrations.optuna.saying import Said
+from mixbandit.tuning import Assumptions, Parameter, Space, StudyCertificate
 from mixbandit.tuning.assumptions import Stated
 
 if TYPE_CHECKING:
     from optuna.study import Study
+
+_logger = logging.getLogger(__name__)
 
 
 class StopOnGap:
     """A callback for `study.optimize`: stop once no configuration can beat the recommended one by `gap`.
 
     It checks after every `every` completed trials; `certificate` is the latest result. State the same assumptions
-    as for `mixbandit.certify`.
+    as for `mixbandit.certify`. It never ends a study by an error: once values refute the assumptions, or if the study
+    cannot be certified, it says so once and lets the study run on.
     """
 
     def __init__(
@@ -27,14 +34,15 @@ class StopOnGap:
         *,
         every: int = 10,
         assumptions: Assumptions | None = None,
-        space: Space | None = None,
+        space: Space | dict[str, Parameter] | None = None,
         **stated: Unpack[Stated],
     ) -> None:
         self.gap, self.every = positive(gap, "gap"), positive_int(every, "every")
         self._stated = Assumptions.of(assumptions, stated)
         self._stated.check_complete()  # report missing assumptions here
-        self._space = space
+        self._space = as_space(space)
         self._looked_at = 0
+        self._said = Said()
         self.certificate: StudyCertificate | None = None
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
@@ -43,6 +51,22 @@ class StopOnGap:
         if complete < self._looked_at + self.every:
             return
         self._looked_at = complete
-        self.certificate = certify(study, self._stated.towards(study.direction.name.lower()), space=self._space)
-        if self.certificate.proven and self.certificate.trusted and self.certificate.gap <= self.gap:
+        stated = self._stated.towards(study.directions[0].name.lower())
+        try:
+            found = self.certificate = certify_study(study, stated, self._space)
+        except MixbanditError as error:
+            if self._said.is_new(study, type(error).__name__):
+                _logger.warning(f"StopOnGap cannot certify the study, and does not stop it: {error}")
+            return
+        if not found.trusted and self._said.is_new(study, "refuted"):
+            warn_user(f"at level {found.delta:g} the data refute {found.assumptions}", AssumptionsRefutedWarning)
+        if found.proven and found.gap <= self.gap:
             study.stop()
+
+
+def as_space(space: Space | dict[str, Parameter] | None) -> Space | None:
+    """A space, given as such or as its parameters."""
+    found = Space(space) if isinstance(space, dict) else space
+    if found is not None and not isinstance(found, Space):
+        raise InvalidInput(f"space must be a Space or a dict of parameters, got {space!r}")
+    return found

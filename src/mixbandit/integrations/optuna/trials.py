@@ -6,34 +6,42 @@ costly and cannot change, are cached by trial number.
 
 from __future__ import annotations
 
-import json
+import logging
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FrozenTrial, TrialState
 
 from mixbandit._checks import Array
-from mixbandit.errors import InvalidInput
+from mixbandit.errors import DamagedState, InvalidInput
+from mixbandit.integrations.optuna.storage import published
 from mixbandit.sequences import Moment
-from mixbandit.tuning import Categorical, Float, Int, Space, Tuner
+from mixbandit.tuning import Categorical, Float, Int, Parameter, Space, Tuner
+from mixbandit.tuning.runs import as_parameter
 from mixbandit.tuning.space import same_row
 
-if TYPE_CHECKING:
-    from optuna.study import Study
+_logger = logging.getLogger(__name__)
 
-# The attribute that tells other processes a trial's parameters, before the objective has asked for all of them.
-_CHOSEN = "mixbandit:parameters"
-_LONGEST_ATTRIBUTE = 2045  # of a database
 # A margin on the range of values so far, so that not every new best value changes it.
 _MARGIN = 0.25
 # Values beyond this, including infinite ones, are clipped to it.
 _LARGEST = 1e50
+# A trial without a usable value counts, for choosing, as this quantile of the values so far. With the worst value an
+# optimum at the border of a region where trials fail is missed; with the median most trials go on failing there.
+_POOR = 0.25
 # At how many moments of a study that is opened again the assumptions are tested.
 _MOST_LOOKS = 50
+
+
+def value_of(trial: FrozenTrial) -> float | None:
+    """The value of a completed trial; None for others, and for what is not the value of a single objective."""
+    values = trial.values
+    complete = trial.state == TrialState.COMPLETE and values is not None and len(values) == 1
+    return values[0] if complete else None
 
 
 @dataclass(frozen=True)
@@ -70,11 +78,10 @@ class Scale:
 
 
 class Seen(NamedTuple):
-    """A completed trial: its row, None if its parameters do not fit the space; and whether the space covers it."""
+    """A finished trial: its row, None if its parameters do not fit the space; its reward, None if there is none."""
 
     row: Array | None
-    is_covered: bool
-    reward: float
+    reward: float | None
 
 
 @dataclass
@@ -84,12 +91,14 @@ class Reading:
     distributions: dict[str, BaseDistribution]
     tuner: Tuner  # without any data
     scale: Scale | None
-    seen: dict[int, Seen] = field(default_factory=dict)  # completed trials, by number
+    seen: dict[int, Seen] = field(default_factory=dict)  # finished trials, by number
     constants: dict[str, Any] = field(default_factory=dict)  # of parameters that are not in the space
     beyond: tuple[int, str] | None = None  # the first trial with parameters beyond the space, and their names
     refuted: bool = False  # whether the values have been seen to refute what was stated
     warm: Array | None = None  # where the last search ended: a hint for the next one
     learnt: tuple[frozenset[int], Moment] | None = None  # the last moment, and the trials it includes
+    left_out: dict[int, float] = field(default_factory=dict)  # values that cannot be learnt from, by trial number
+    damaged: set[int] = field(default_factory=set)  # trials whose published parameters make no sense
 
     @property
     def space(self) -> Space:
@@ -104,10 +113,10 @@ class Reading:
         """What is known from the completed trials."""
         rows: dict[int, tuple[Array, float]] = {}
         for trial in trials:
-            if trial.state == TrialState.COMPLETE and trial.value is not None:
-                seen = self._seen(trial)
-                if seen.row is not None:
-                    rows[trial.number] = seen.row, seen.reward
+            if trial.state == TrialState.COMPLETE:
+                row, reward = self._seen(trial)
+                if row is not None and reward is not None:
+                    rows[trial.number] = row, reward
         known, moment = self.learnt or (frozenset(), self.tuner.moment)
         if not known <= rows.keys():  # a trial has changed
             known, moment = frozenset(), self.tuner.moment
@@ -121,21 +130,45 @@ class Reading:
         return moment
 
     def running(self, trials: Iterable[FrozenTrial], but: int | None = None) -> dict[int, Array]:
-        """Rows of running trials, by number, if their parameters are known and in the space."""
+        """Rows of running trials but one, by number, if their parameters are known and in the space."""
         found = {}
         for trial in trials:
             if trial.state == TrialState.RUNNING and trial.number != but:
-                fixed = trial.system_attrs.get("fixed_params", {})
-                row = self.row({**self._published(trial), **fixed, **trial.params})
+                row = self.row({**self._intended(trial), **trial.params})
                 if row is not None:
                     found[trial.number] = row
         return found
 
+    def _intended(self, trial: FrozenTrial) -> dict[str, Any]:
+        """The parameters that a trial was to run with: chosen by such a sampler, or fixed by the user."""
+        fixed = trial.system_attrs.get("fixed_params")
+        fixed = fixed if isinstance(fixed, Mapping) else {}
+        try:
+            return {**published(trial, self.distributions), **fixed}
+        except DamagedState as error:
+            if trial.number not in self.damaged:
+                self.damaged.add(trial.number)
+                _logger.warning(f"Trial {trial.number}: {error}; what the sampler published is ignored.")
+            return dict(fixed)
+
     def tuner_knowing(self, trials: list[FrozenTrial], but: int | None = None) -> Tuner:
-        """A tuner with these trials, except `but`."""
+        """A tuner with these trials, except `but`, which is about to be chosen."""
         running, moment = self.running(trials, but).values(), self.moment(trials)
-        begun = len(trials) if but is None else but
-        return self.tuner.knowing(moment, running, begun=begun, refuted=self.refuted, warm=self.warm)
+        begun, acting = len(trials) if but is None else but, self._imagined(moment, trials)
+        return self.tuner.knowing(moment, running, begun=begun, acting=acting, refuted=self.refuted, warm=self.warm)
+
+    def _imagined(self, moment: Moment, trials: Iterable[FrozenTrial]) -> Moment | None:
+        """The moment as if finished trials without a usable value had returned a poor one; None without such trials.
+
+        Otherwise a choice that always fails would be made again for ever.
+        """
+        finished = [self._seen(trial) for trial in trials if trial.state.is_finished()]
+        rewards = [reward for _, reward in finished if reward is not None]
+        without = [row for row, reward in finished if row is not None and reward is None]
+        if not without:
+            return None
+        poor = np.quantile(rewards, _POOR) if rewards else 0.0
+        return moment.after(np.array(without), np.full(len(without), poor))
 
     def remember(self, tuner: Tuner) -> None:
         """Keep what a tuner that was asked found on the way."""
@@ -158,7 +191,7 @@ class Reading:
         """Whether a trial differs from others in parameters of the space only."""
         others = {name: value for name, value in trial.params.items() if name not in self.space}
         single = all(trial.distributions[name].single() for name in others)
-        return single and all(self.constants.setdefault(name, value) == value for name, value in others.items())
+        return single and all(_same(self.constants.setdefault(name, value), value) for name, value in others.items())
 
     def internal(self, parameters: Mapping[str, Any]) -> dict[str, float]:
         """Parameters as Optuna stores them: numbers, even for choices."""
@@ -168,52 +201,40 @@ class Reading:
     def _seen(self, trial: FrozenTrial) -> Seen:
         known = self.seen.get(trial.number)
         if known is None:
-            row = self.row(trial.params)
-            reward = math.nan if row is None else self._reward(trial)
-            known = self.seen[trial.number] = Seen(row, row is not None and self.covers(trial), reward)
-            if self.is_whole and not known.is_covered:
+            value = value_of(trial)
+            row = self.row(trial.params if value is not None else {**self._intended(trial), **trial.params})
+            reward = None if value is None else self._reward(trial.number, value)
+            known = self.seen[trial.number] = Seen(row, reward)
+            if value is not None and self.is_whole and (row is None or not self.covers(trial)):
                 self.beyond = (trial.number, ", ".join(trial.params))
         return known
 
-    def _reward(self, trial: FrozenTrial) -> float:
-        assert trial.value is not None
-        value = trial.value if self.scale is None else self.scale(trial.value)
-        try:
-            return float(self.tuner.assumptions.reward(np.array([value]))[0])
-        except InvalidInput as error:
-            raise InvalidInput(f"trial {trial.number}: {error}") from error
-
-    def _published(self, trial: FrozenTrial) -> dict[str, Any]:
-        """The parameters that such a sampler published for a trial."""
-        parts = {k: v for k, v in trial.system_attrs.items() if k.startswith(f"{_CHOSEN}:")}
-        if not parts:
-            return {}
-        found: dict[str, float] = json.loads("".join(parts[f"{_CHOSEN}:{i}"] for i in range(len(parts))))
-        return {n: self.distributions[n].to_external_repr(v) for n, v in found.items() if n in self.distributions}
+    def _reward(self, number: int, value: float) -> float | None:
+        """The reward of a completed trial; None if its value contradicts what was stated."""
+        assumptions = self.tuner.assumptions
+        if self.scale is not None and not math.isnan(value):
+            value = self.scale(value)
+        if assumptions.objection(value) is None:
+            return float(assumptions.reward(np.array([value]))[0])
+        self.left_out[number] = value
+        self.refuted |= self.scale is None
+        return None
 
 
-def publish(study: Study, trial: FrozenTrial, parameters: dict[str, float]) -> None:
-    """Tell other processes what was chosen."""
-    text = json.dumps(parameters)
-    for i, start in enumerate(range(0, len(text), _LONGEST_ATTRIBUTE)):
-        part = text[start : start + _LONGEST_ATTRIBUTE]
-        study._storage.set_trial_system_attr(trial._trial_id, f"{_CHOSEN}:{i}", part)
+def _same(one: Any, other: Any) -> bool:
+    """Whether two values are equal; NaN is equal to itself here."""
+    return bool(one == other or (one != one and other != other))  # noqa: PLR0124
 
 
-def attach(study: Study, trial: FrozenTrial, attributes: Mapping[str, float]) -> None:
-    """Set user attributes of a trial."""
-    # Samplers have no other way: Optuna gives them a frozen copy of the trial.
-    for name, value in attributes.items():
-        study._storage.set_trial_user_attr(trial._trial_id, name, value)
-
-
-def identity(study: Study) -> tuple[Any, int]:
-    """What identifies a study: its storage and its id there."""
-    return study._storage, study._study_id
+def modelled(name: str, distribution: BaseDistribution) -> Parameter | None:
+    """The parameter of a distribution; None if it has a single value, InvalidInput if it cannot be modelled."""
+    parameter = as_parameter(name, distribution)
+    return None if parameter is None else Space({name: parameter})[name]
 
 
 def as_distribution(space: Space, name: str) -> BaseDistribution:
     """Optuna's distribution of a parameter."""
+    space.columns(name)  # InvalidInput for an unknown name
     kind = space[name]
     if isinstance(kind, Categorical):
         return CategoricalDistribution(kind.choices)

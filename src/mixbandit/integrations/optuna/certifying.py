@@ -1,0 +1,53 @@
+"""Certificates of studies that go on although a value contradicts what was stated."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+from optuna.trial import TrialState
+
+from mixbandit.errors import InvalidInput
+from mixbandit.integrations.optuna.trials import value_of
+from mixbandit.tuning import Assumptions, Space, StudyCertificate
+from mixbandit.tuning.certification import certified
+
+if TYPE_CHECKING:
+    from optuna.study import Study
+
+
+def certify_study(
+    study: Study, assumptions: Assumptions, space: Space | None = None, *, refuted: bool = False
+) -> StudyCertificate:
+    """The certificate of a study, without warnings.
+
+    Values that contradict the assumptions are left out and counted by reason. They were left out because of what they
+    are, and they refute the assumptions, as a caller may know something else does (`refuted`): nothing that is said
+    about the others is guaranteed then.
+    """
+    usable, missing, contradicting = [], Counter[str](), Counter[str]()
+    for trial in study.get_trials(deepcopy=False):
+        value = value_of(trial)
+        problem = None if value is None else assumptions.objection(value)
+        if problem is not None:
+            contradicting[problem] += 1
+        elif value is None and trial.state == TrialState.COMPLETE:  # by another tool
+            missing["without a value"] += 1
+        else:
+            usable.append(trial)
+    left_out = missing + contradicting
+    if left_out and not any(trial.state == TrialState.COMPLETE for trial in usable):
+        told = ", ".join(f"{count} {why}" for why, count in left_out.items())
+        raise InvalidInput(f"no completed trial can be used (found: {told})")
+    # What `certify` reads of a study.
+    rest = SimpleNamespace(directions=study.directions, get_trials=lambda **_: usable)
+    found = certified(rest, assumptions, space=space, stated={})
+    trusted = found.trusted and not contradicting and not refuted
+    return dataclasses.replace(
+        found,
+        left_out={**found.left_out, **left_out},
+        trusted=trusted,
+        search_possible=found.search_possible if trusted else None,
+    )

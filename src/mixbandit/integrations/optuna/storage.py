@@ -1,0 +1,113 @@
+"""What the sampler keeps in a study's storage. Only this module uses names that Optuna keeps private."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import optuna
+from optuna.distributions import BaseDistribution, CategoricalDistribution
+from optuna.trial import FrozenTrial
+
+from mixbandit.errors import DamagedState, InvalidInput
+
+if TYPE_CHECKING:
+    from optuna import Study
+
+# The attribute that tells other processes a trial's parameters, before the objective has asked for all of them: the
+# parameters themselves, or the digest of their text if that is too long for one attribute.
+_CHOSEN = "mixbandit:parameters"
+_PART = "mixbandit:part"
+# MySQL's TEXT, the smallest column an attribute can be in, holds 65,535 bytes. Quoting can double the length of a part.
+_LONGEST = 30_000
+
+
+def publish(study: Study, trial: FrozenTrial, parameters: dict[str, float]) -> None:
+    """Tell other processes what was chosen: numbers as Optuna stores them, even for choices.
+
+    The last write publishes, so that readers see all parameters or none. Parts are named after the whole text: those of
+    another choice, or of a process that was killed here, are never mistaken for its own.
+    """
+    storage, text = study._storage, json.dumps(parameters)
+    if len(text) <= _LONGEST:
+        storage.set_trial_system_attr(trial._trial_id, _CHOSEN, parameters)
+        return
+    digest = _digest(text)
+    for i, start in enumerate(range(0, len(text), _LONGEST)):
+        storage.set_trial_system_attr(trial._trial_id, f"{_PART}:{digest}:{i}", text[start : start + _LONGEST])
+    storage.set_trial_system_attr(trial._trial_id, _CHOSEN, digest)
+
+
+def published(trial: FrozenTrial, distributions: Mapping[str, BaseDistribution]) -> dict[str, Any]:
+    """The parameters that were published for a trial, those with a distribution; none if nothing was published.
+
+    DamagedState if what is there was not written by `publish`.
+    """
+    attributes = trial.system_attrs
+    found = attributes.get(_CHOSEN)
+    if found is None:
+        return _external(_of_version_0_1(attributes), distributions)
+    if isinstance(found, str):
+        text = _joined(attributes, f"{_PART}:{found}")
+        if _digest(text) != found:
+            raise DamagedState(f"a part of {_CHOSEN} is missing or changed")
+        found = json.loads(text)
+    return _external(found, distributions)
+
+
+def _joined(attributes: Mapping[str, Any], name: str) -> str:
+    """The text in attributes name:0, name:1, …, as far as they go."""
+    text = ""
+    for i in itertools.count():
+        part = attributes.get(f"{name}:{i}")
+        if not isinstance(part, str):
+            break
+        text += part
+    return text
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _of_version_0_1(attributes: Mapping[str, Any]) -> Any:
+    """The text that version 0.1 wrote in numbered parts, without saying how many: none while it is incomplete."""
+    try:
+        return json.loads(_joined(attributes, _CHOSEN))
+    except ValueError:
+        return {}
+
+
+def _external(found: Any, distributions: Mapping[str, BaseDistribution]) -> dict[str, Any]:
+    """Parameters as users see them, from numbers as Optuna stores them."""
+    if not isinstance(found, Mapping):
+        raise DamagedState(f"{_CHOSEN} must be a mapping, got {type(found).__name__}")
+    return {name: _value(name, number, distributions[name]) for name, number in found.items() if name in distributions}
+
+
+def _value(name: str, number: Any, distribution: BaseDistribution) -> Any:
+    usable = isinstance(number, int | float) and not isinstance(number, bool)
+    usable = usable and abs(number) <= sys.float_info.max  # neither NaN nor an integer too large for a float
+    if usable and isinstance(distribution, CategoricalDistribution):
+        usable = number in range(len(distribution.choices))
+    if not usable:
+        raise DamagedState(f"{_CHOSEN} has {number!r} for {name!r}")
+    return distribution.to_external_repr(number)
+
+
+def attach(study: Study, trial: FrozenTrial, attributes: Mapping[str, float | str]) -> None:
+    """Set user attributes of a trial."""
+    # Samplers have no other way: Optuna gives them a frozen copy of the trial.
+    for name, value in attributes.items():
+        study._storage.set_trial_user_attr(trial._trial_id, name, value)
+
+
+def identity(study: Study) -> tuple[Any, int]:
+    """What identifies a study: its storage and its id there."""
+    if not isinstance(study, optuna.Study):
+        raise InvalidInput(f"study must be an Optuna study, got {study!r}")
+    return study._storage, study._study_id
