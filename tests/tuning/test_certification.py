@@ -189,7 +189,7 @@ def test_what_cannot_be_certified_is_refused(history, options, message):
 def test_a_bad_csv_file_is_named(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("x,value\n1,2,3\n")
-    with pytest.raises(mb.InvalidInput, match="row 1 has 3 fields"):
+    with pytest.raises(mb.InvalidInput, match="line 2 has 3 fields"):
         mb.certify(path, **STATED)
     path.write_text("x,value\n")
     with pytest.raises(mb.InvalidInput, match="at least one row"):
