@@ -99,7 +99,7 @@ INSIDE = {
         "parts",
         "page",
     ],
-    "cli": ["shared", "demo", "certify", "measurements", "paper"],
+    "cli": ["exits", "shared", "storage", "demo", "certify", "measurements", "paper"],
 }
 
 

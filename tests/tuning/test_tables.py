@@ -328,8 +328,8 @@ def test_arrow_tables_are_frames():
         to_pylist = list.copy
 
     class ArrowTable:  # as much of pyarrow's as is used
-        column_names = list(FRAME.columns)
-        columns = [Column(FRAME[name]) for name in FRAME.columns]
+        column_names = tuple(FRAME.columns)
+        columns = tuple(Column(FRAME[name]) for name in FRAME.columns)
 
         def __len__(self):
             return len(FRAME)

@@ -119,9 +119,9 @@ class StudyCertificate(Certificate):
         lines = []
         if self.infeasible is not None:
             lines += [
-                f"Constraints: {self.infeasible} of {self.t} trials are not known to be feasible. They count as data,",
-                "but only a feasible configuration that was tried is recommended. The bounds on other configurations hold",
-                "for feasible and infeasible ones alike; whether an untried one is feasible is unknown.",
+                f"Constraints: {self.infeasible} of {self.t} trials are not known to be feasible. They count as",
+                "data, but only a feasible configuration that was tried is recommended. The bounds on other",
+                "configurations hold for feasible and infeasible ones alike; an untried one may be either.",
             ]
         if self.inferred_space:
             lines.append("The space is inferred from the trials; pass `space` if it is larger.")

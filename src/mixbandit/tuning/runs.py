@@ -183,6 +183,12 @@ def _feasible(trials: Sequence[Any]) -> Mask | None:
     return np.array([bool(v) and all(x <= 0.0 for x in v) for v in values])
 
 
+def may_be_recommended(trials: Sequence[Any]) -> bool:
+    """Whether a certificate can recommend something: with constraints, a trial must be known to satisfy them."""
+    feasible = _feasible(trials)
+    return feasible is None or bool(feasible.any())
+
+
 def _check_covered(outside: Mapping[str, Column], space: Space) -> None:
     """Reject parameters that vary but are not in the space: their effect would pass for noise."""
     for name, column in outside.items():

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
+from urllib.parse import unquote
 
 import numpy as np
 
@@ -35,14 +36,24 @@ _MAGIC = {
     b"\x1f\x8b": "compressed with gzip: unpack it first",
     b"PAR1": "a Parquet file: read it with pandas or polars, and certify the frame",
 }
+_SHORT = 2  # characters: replacing such parts of a password would garble everything
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
-# A password in an address, whatever follows it.
-_PASSWORD = re.compile(r"(:/+[^:/@\s]*:).*(?=@)|(?<=[?&])([^=&]*(?:pass|pwd|secret|token|key)[^=&]*=)[^&\s'\"]*", re.I)
+# Passwords in an address: in its options, and between the user and the last @.
+_SECRET_OPTION = re.compile(r"([?&][^=&\s]*(?:pass|pwd|secret|token|key)[^=&\s]*=)([^&\s'\"]*)", re.IGNORECASE)
+_PASSWORD = re.compile(r"(:/+[^:/@\s]*:)(.*)(?=@)")
 
 
-def masked(address: str) -> str:
-    """An address without its password, fit for messages."""
-    return _PASSWORD.sub(lambda found: f"{found[1] or found[2]}***", address)
+def masked(text: str) -> str:
+    """An address, or a text with one, without its password."""
+    return _PASSWORD.sub(r"\1***", _SECRET_OPTION.sub(r"\1***", text))
+
+
+def secrets_in(address: str) -> set[str]:
+    """The passwords that `masked` hides, and the parts that a reader may take for a host or a path."""
+    found = [secret for _, secret in _SECRET_OPTION.findall(address)]
+    found += [secret for _, secret in _PASSWORD.findall(_SECRET_OPTION.sub(r"\1", address))]
+    whole = {*found, *map(unquote, found)}
+    return whole | {part for secret in whole for part in re.split("[@/:?&=]", secret) if len(part) > _SHORT}
 
 
 class Table(abc.ABC):

@@ -9,6 +9,7 @@ from optuna.trial import FrozenTrial, TrialState
 from mixbandit._checks import positive, positive_int
 from mixbandit.tuning import Assumptions, Space, StudyCertificate, certify
 from mixbandit.tuning.assumptions import Stated
+from mixbandit.tuning.runs import may_be_recommended
 
 if TYPE_CHECKING:
     from optuna.study import Study
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 class StopOnGap:
     """A callback for `study.optimize`: stop once no configuration can beat the recommended one by `gap`.
 
-    It checks after every `every` completed trials; `certificate` is the latest result. State the same assumptions
+    It checks after every `every` completed trials; `certificate` is the latest result. With constraints it waits for a
+    feasible trial. State the same assumptions
     as for `mixbandit.certify`.
     """
 
@@ -39,10 +41,12 @@ class StopOnGap:
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
         """Check, every `every` completed trials."""
-        complete = len(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)))
-        if complete < self._looked_at + self.every:
+        trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+        if len(trials) < self._looked_at + self.every:
             return
-        self._looked_at = complete
+        self._looked_at = len(trials)
+        if not may_be_recommended(trials):
+            return
         self.certificate = certify(study, self._stated.towards(study.direction.name.lower()), space=self._space)
         if self.certificate.proven and self.certificate.trusted and self.certificate.gap <= self.gap:
             study.stop()
