@@ -294,7 +294,13 @@ def test_a_stopped_command_leaves_no_process_behind_and_keeps_the_results(tmp_pa
         assert process.returncode == 143
         assert "resume from" in output
         assert "Traceback" not in errors
-    while any(map(is_alive, started)):  # hangs, and is stopped from outside, if they stay
+    for _ in range(600):  # they look for their parent once a second
         time.sleep(0.1)
+        if not any(map(is_alive, started)):
+            break
+    left = [pid for pid in started if is_alive(pid)]
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert left == []
     (results,) = tmp_path.glob("coverage-*.csv")
     assert 2 < len(results.read_text().splitlines()) < 5000

@@ -3,6 +3,7 @@
 import math
 import os
 import threading
+import tracemalloc
 from decimal import Decimal
 from fractions import Fraction
 
@@ -275,6 +276,21 @@ def test_many_numbers_are_numbers(tmp_path):
     assert run.configurations[10] == {"kind": "off", "n": 10}
     some = run.configurations[:300]
     np.testing.assert_allclose(run.encoded(slice(0, 300)), run.space.encode_all(some), atol=1e-15)
+
+
+def test_memory_is_for_numbers_not_for_rows(tmp_path):
+    rng = np.random.default_rng(0)
+    cells = rng.uniform(size=(30_000, 5))
+    path = tmp_path / "runs.csv"
+    np.savetxt(path, cells, delimiter=",", header="a,b,c,d,value", comments="")
+    tracemalloc.start()
+    try:
+        run = read_run(path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(run.values) == 30_000
+    assert peak < 10e6  # a dict per row took 30 MB
 
 
 @pytest.mark.parametrize(

@@ -195,8 +195,10 @@ class Choices(Column):
 
     def numbers(self, name: str) -> Array:
         known = [_number(value) for value in self.known]
-        for code in np.unique(self.codes[self.present]).tolist():
-            if known[code] is None:
+        occurring = np.unique(self.codes[self.present]).tolist()
+        mixed = len({isinstance(self.known[code], bool) for code in occurring}) > 1
+        for code in occurring:
+            if known[code] is None or (mixed and isinstance(self.known[code], bool)):
                 raise InvalidInput(f"the column {name!r} must hold numbers, got {shorten(self.known[code])}")
         return np.array([*(math.nan if number is None else number for number in known), math.nan])[self.codes]
 

@@ -23,7 +23,7 @@ from mixbandit.tuning.columns import ABSENT, Column, Notes, Numbers, column_of, 
 Progress = Callable[[int], None]
 """Called with the number of rows read so far."""
 
-_AT_ONCE = 8192  # rows
+_AT_ONCE = 2048  # rows
 # Longer lines and more different texts in a column than this are not held in memory.
 _LONGEST_LINE = 2**24
 _MOST_TEXTS = 10_000
