@@ -139,7 +139,7 @@ def test_the_module_runs_and_errors_are_messages(tmp_path):
 
     assert module("--version").stdout == f"mixbandit {mb.__version__}\n"
     bad = module("coverage", "--delta", "2")
-    assert bad.returncode == 1
+    assert bad.returncode == 2
     assert bad.stderr.strip() == "mixbandit: delta must lie strictly between 0 and 1, got 2.0"
     (tmp_path / "file").touch()
     blocked = module("coverage", "-n", "2", "-T", "2", "--out", "file/inside")

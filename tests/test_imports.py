@@ -60,7 +60,19 @@ INSIDE = {
     ],
     "search": ["scores", "arms", "climb", "box", "fields", "branch_and_bound"],
     "bandits": ["persistent", "choice", "history", "rules", "state", "choosing", "stored", "base", "named"],
-    "tuning": ["parameters", "space", "assumptions", "trials", "runs", "certification", "reports", "tuner"],
+    "tuning": [
+        "parameters",
+        "space",
+        "assumptions",
+        "trials",
+        "columns",
+        "tables",
+        "selection",
+        "runs",
+        "certification",
+        "reports",
+        "tuner",
+    ],
     "integrations": ["optuna"],
     "integrations.optuna": ["storage", "trials", "certifying", "saying", "stopping", "sampler"],
     "simulate": ["environments", "records", "runner"],
@@ -87,7 +99,7 @@ INSIDE = {
         "parts",
         "page",
     ],
-    "cli": ["shared", "demo", "certify", "measurements", "paper"],
+    "cli": ["exits", "shared", "storage", "demo", "certify", "measurements", "paper"],
 }
 
 

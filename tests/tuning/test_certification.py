@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 import mixbandit as mb
 from mixbandit.certificates import certificate
 from mixbandit.cli import app
+from mixbandit.integrations.optuna import StopOnGap
 from mixbandit.tuning.assumptions import default_features
 from mixbandit.tuning.certification import at_a_configuration
 from mixbandit.tuning.runs import read_run as read_history
@@ -28,6 +29,7 @@ def study():
     return study
 
 
+COMPLETE = optuna.trial.TrialState.COMPLETE
 STATED = {"reward_range": (0.0, 1.0), "samples": 100}
 
 
@@ -189,7 +191,7 @@ def test_what_cannot_be_certified_is_refused(history, options, message):
 def test_a_bad_csv_file_is_named(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("x,value\n1,2,3\n")
-    with pytest.raises(mb.InvalidInput, match="row 1 has 3 fields"):
+    with pytest.raises(mb.InvalidInput, match="line 2 has 3 fields"):
         mb.certify(path, **STATED)
     path.write_text("x,value\n")
     with pytest.raises(mb.InvalidInput, match="at least one row"):
@@ -232,7 +234,7 @@ def test_the_command_line_certifies_files_and_storages(study, tmp_path):
         assert result.exit_code == 2, result.output
         assert text in result.output
     assert run(app, ["certify", str(path)]).exit_code == 2
-    assert run(app, ["certify", str(path), "--range", "0", "1", "--samples", "1000000"]).exit_code == 1
+    assert run(app, ["certify", str(path), "--range", "0", "1", "--samples", "1000000"]).exit_code == 3
 
 
 def test_certificates_of_studies_are_certificates(study):
@@ -286,11 +288,82 @@ def test_the_command_line_speaks_of_its_own_options(tmp_path):
     for options, message in (
         ([], "--range LOW HIGH"),
         (["--range", "1", "0"], "low < high"),
-        (["--value", "y"], "column"),
+        (["--range", "0", "1", "--value", "y"], "no column 'y'"),
     ):
         result = CliRunner().invoke(app, ["certify", str(path), *options])
         assert result.exit_code == 2
         assert message in " ".join(result.output.replace("│", " ").split())
+
+
+def constrained(direction="maximize", system="new"):
+    """The larger x, the better; but only x ≤ 0.5 is allowed."""
+    study = optuna.create_study(direction=direction, sampler=optuna.samplers.RandomSampler(seed=0))
+    space = {"x": optuna.distributions.FloatDistribution(0.0, 1.0)}
+    for i in range(21):
+        x = i / 20
+        violated = {"new": {"constraints:a": x - 0.5, "constraints:b": -1.0}, "old": {"constraints": [x - 0.5, -1.0]}}
+        attributes = {**violated, "none": {}}[system if i != 5 else "none"]  # one trial has none
+        value = 0.2 + 0.5 * x if direction == "maximize" else 0.7 - 0.5 * x
+        study.add_trial(
+            optuna.trial.create_trial(
+                params={"x": x}, distributions=space, value=value, system_attrs=attributes, state=COMPLETE
+            )
+        )
+    return study
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+@pytest.mark.parametrize("system", ["new", "old"])
+def test_infeasible_trials_are_not_recommended(direction, system):
+    study = constrained(direction, system)
+    assert mb.certify(constrained(direction, "none"), reward_range=(0.0, 1.0), samples=10_000).action["x"] > 0.7
+    found = mb.certify(study, reward_range=(0.0, 1.0), samples=10_000)
+    assert found.action == study.best_params == {"x": 0.5}
+    assert found.infeasible == 11  # ten are not allowed, of one it is not known
+    assert found.t == 21
+    assert "11 of 21 trials are not known to be feasible" in str(found)
+    low, high = found.interval
+    assert low <= 0.45 <= high
+    # What no configuration can beat covers the feasible ones.
+    assert found.best_possible >= 0.7 if direction == "maximize" else found.best_possible <= 0.2
+    assert found.gap == pytest.approx(found.optimum_upper - found.lower)
+    free = mb.certify(constrained(direction, "none"), reward_range=(0.0, 1.0), samples=10_000)
+    assert free.infeasible is None
+    assert "feasible" not in str(free)
+
+
+def test_constraints_in_a_table_count_as_well(tmp_path):
+    columns = ("value", "params", "system_attrs", "state")
+    for system in ("new", "old"):
+        frame = constrained(system=system).trials_dataframe(attrs=columns)
+        frame.to_csv(tmp_path / "runs.csv")
+        for history in (frame, tmp_path / "runs.csv"):
+            found = mb.certify(history, reward_range=(0.0, 1.0), samples=10_000)
+            assert found.action == {"x": 0.5}
+            assert found.infeasible == 11
+    frame = frame.assign(system_attrs_constraints="soon")
+    with pytest.raises(mb.InvalidInput, match="must hold constraints"):
+        mb.certify(frame, **STATED)
+
+
+def test_without_a_feasible_trial_there_is_nothing_to_recommend():
+    study = optuna.create_study(direction="maximize")
+    space = {"x": optuna.distributions.FloatDistribution(0.0, 1.0)}
+    stop = StopOnGap(0.9, every=1, **STATED)
+    for x in (0.1, 0.6):
+        attributes = {"constraints": [1.0]}
+        study.add_trial(
+            optuna.trial.create_trial(params={"x": x}, distributions=space, value=x, system_attrs=attributes)
+        )
+        stop(study, study.trials[-1])  # which waits
+    with pytest.raises(mb.InvalidInput, match="none of the 2 completed trials"):
+        mb.certify(study, **STATED)
+    study.add_trial(
+        optuna.trial.create_trial(params={"x": 0.5}, distributions=space, value=0.5, system_attrs={"constraints": [0]})
+    )
+    with pytest.raises(RuntimeError, match="inside"):  # study.stop() outside of optimize
+        stop(study, study.trials[-1])
+    assert stop.certificate.action == {"x": 0.5}
 
 
 def test_assumptions_without_a_direction_take_the_studys():

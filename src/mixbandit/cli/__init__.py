@@ -9,6 +9,7 @@ import typer
 import mixbandit
 from mixbandit.cli.certify import certify
 from mixbandit.cli.demo import demo
+from mixbandit.cli.exits import Commands
 from mixbandit.cli.measurements import coverage, delays, regret
 from mixbandit.cli.paper import paper
 from mixbandit.cli.shared import console
@@ -16,6 +17,7 @@ from mixbandit.cli.shared import console
 app = typer.Typer(
     help="Sequential decisions with guarantees: anytime-valid error bars for linear models.",
     no_args_is_help=True,
+    cls=Commands,
     pretty_exceptions_enable=False,
 )
 for _command in (demo, certify, paper, coverage, regret, delays):

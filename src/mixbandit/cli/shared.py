@@ -1,8 +1,9 @@
-"""Shared by all commands: the console, progress, and how to resume after Ctrl-C."""
+"""Shared by all commands: the console, progress, and how to resume after a stop."""
 
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -22,9 +23,21 @@ from rich.progress import (
 from rich.table import Column
 from rich.text import Text
 
+from mixbandit.cli.exits import code_of
 from mixbandit.paper.parallel import Workers, measure_all
 
-console = Console()
+
+class _Output(Console):
+    """A console that leaves a closed pipe to whoever decides how commands end."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+console = _Output()
+_errors = Console(stderr=True)
+# Work that takes longer than this many seconds says what it is doing; without a terminal, a line now and then.
+_PATIENCE, _EVERY = 2.0, 15.0
 
 
 class TimeLeft(ProgressColumn):
@@ -57,16 +70,46 @@ class Meter:
 
 @contextlib.contextmanager
 def metered(out: Path) -> Iterator[Meter]:
-    """A meter; after Ctrl-C, say how to resume."""
+    """A meter; after Ctrl-C or SIGTERM, say how to resume."""
     label = TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"))
     columns = (label, BarColumn(12), MofNCompleteColumn(), TimeElapsedColumn(), TimeLeft())
     with Progress(*columns, console=console, expand=True) as bar:
         try:
             yield Meter(bar)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as interrupt:
             bar.stop()
             console.print(f"Stopped. Run the same command again to resume from {out}.", highlight=False)
-            raise typer.Exit(130) from None
+            raise typer.Exit(code_of(interrupt)) from None
+
+
+@contextlib.contextmanager
+def patiently(doing: str) -> Iterator[Callable[[str], None]]:
+    """Show on stderr what is being done, if it takes more than a moment; call it with the next thing."""
+    status, stopped = _errors.status(Text(doing)), threading.Event()
+    current = [doing]
+
+    def tell(doing: str) -> None:
+        current[0] = doing
+        status.update(Text(doing))
+
+    def show() -> None:
+        if stopped.wait(_PATIENCE):
+            return
+        if _errors.is_terminal:
+            status.start()
+            return
+        _errors.print(f"{current[0]} …", highlight=False, markup=False)
+        while not stopped.wait(_EVERY):
+            _errors.print(f"{current[0]} …", highlight=False, markup=False)
+
+    shower = threading.Thread(target=show, daemon=True)
+    shower.start()
+    try:
+        yield tell
+    finally:
+        stopped.set()
+        shower.join()
+        status.stop()
 
 
 def measured(

@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -129,9 +130,11 @@ def _results(function: Repetition, missing: list[int], workers: Workers) -> Resu
             # Its backend returns nothing until everything is done: one repetition per process at a time.
             for start in range(0, len(missing), workers.jobs):
                 wave = missing[start : start + workers.jobs]
-                yield from _pools[-1](joblib.delayed(_in_worker)(function, i) for i in wave)
+                yield from _pools[-1](joblib.delayed(_in_worker)(function, i, None) for i in wave)
             return
-        calls = (joblib.delayed(_in_worker)(function, i) for i in missing)
+        # Processes of a cluster belong to it, those of this machine to us.
+        parent = os.getpid() if workers.backend == "loky" else None
+        calls = (joblib.delayed(_in_worker)(function, i, parent) for i in missing)
         with joblib.parallel_config(backend=workers.backend, n_jobs=workers.jobs):
             # One repetition at a time: a batch would arrive, or be lost, as a whole.
             pool = joblib.Parallel(batch_size=1, pre_dispatch="2*n_jobs", return_as="generator_unordered")
@@ -139,6 +142,8 @@ def _results(function: Repetition, missing: list[int], workers: Workers) -> Resu
             yield from results
 
 
+# Seconds between looks of a worker for its parent.
+_LOOK_EVERY = 1.0
 # Ray's processes take seconds to start: reuse open ones.
 _pools: list[Any] = []
 
@@ -211,11 +216,29 @@ def _interrupts_ignored() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _in_worker(function: Repetition, i: int) -> tuple[int, tuple[Any, ...]]:
-    """Ctrl-C reaches every process of a terminal; the workers leave it to the parent, which stops them."""
+def _in_worker(function: Repetition, i: int, parent: int | None) -> tuple[int, tuple[Any, ...]]:
+    """Ctrl-C reaches every process of a terminal; the workers leave it to the parent, which stops them.
+
+    A parent that was killed cannot: the workers then end themselves.
+    """
+    if parent is not None:
+        _die_with(parent)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     return _repetition(function, i)
+
+
+@functools.cache
+def _die_with(parent: int) -> None:
+    """End this process soon after its parent has ended, whatever it is doing."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_LOOK_EVERY)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    if os.name == "posix":  # elsewhere the parent of a process stays what it was
+        threading.Thread(target=watch, daemon=True).start()
 
 
 def _repetition(function: Repetition, i: int) -> tuple[int, tuple[Any, ...]]:

@@ -57,7 +57,8 @@ class Assumptions:
 
     - `reward_range=(low, high)`: *expected* values lie there.
     - `samples=m`: a value is the mean of m independent results, each in the range; σ is then Hoeffding's,
-      (high − low)/2√m. With the range alone, a value counts as one such result.
+      (high − low)/2√m. With the range alone, a value counts as one such result. Accuracy, error rates and mean losses
+      are means; AUC, F1, R², medians and quantiles are not, and neither is the best of several epochs: state `sigma`.
     - `sigma`: the noise level of a value. Single values may then lie outside the range.
     - `norm_bound`: a bound on the norm of the function in the model; by default twice the width of the range.
     - `delta`: the probability of a wrong statement. `misspecification`: how far expected values may be from the model.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack
 
@@ -19,7 +19,7 @@ import numpy as np
 from mixbandit._checks import Array, as_generator
 from mixbandit.actions import Box, Levels, MixedBox
 from mixbandit.certificates import Certificate, certificate
-from mixbandit.errors import AssumptionsRefutedWarning, warn_user
+from mixbandit.errors import AssumptionsRefutedWarning, InvalidInput, warn_user
 from mixbandit.features import FeatureMap
 from mixbandit.mixtures import Forecaster, Mixture
 from mixbandit.search import THOROUGH, Advantage, search_box
@@ -31,6 +31,9 @@ from mixbandit.tuning.space import Space
 
 # Each parameter is split into this many slices.
 _SLICES = 16
+# Trials are learnt this many at a time: the features of a million of them would need gigabytes. A multiple of the rows
+# that data fold at once, so that the numbers are the same to the last bit.
+_AT_ONCE = 4 * 4096
 _EFFORT = THOROUGH.times(0.5)
 _ROUNDING = 1e-9
 
@@ -66,8 +69,10 @@ class StudyCertificate(Certificate):
         default=None, repr=False, compare=False
     )
     audit: Audit | None = None
-    left_out: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    left_out: Mapping[str, int] = dataclasses.field(default_factory=dict)  # trials that do not count, by reason
+    unused: Mapping[str, str] = dataclasses.field(default_factory=dict)  # columns that are not used, with the reason
     inferred_space: bool = False
+    infeasible: int | None = None  # trials not known to satisfy the study's constraints; None without constraints
 
     @functools.cached_property
     def possible(self) -> tuple[Possible, ...]:
@@ -103,6 +108,23 @@ class StudyCertificate(Certificate):
             what = "This holds" if self.proven else "Of this only the interval holds,"
             lines.append(f"{what} with probability at least {1 - self.delta:.6g}, whichever tuner was used, given")
             lines.append(f"{self.assumptions}, and expected values linear in the features.")
+        lines += self._reservations()
+        if self.possible:
+            lines.append("Where the best can still be, according to a search:")
+            lines += [f"  {part}" for part in self.possible]
+        if self.audit is not None:
+            lines += ["Audit:", *(f"  {sentence}" for sentence in self.audit.sentences)]
+        return "\n".join(lines)
+
+    def _reservations(self) -> list[str]:
+        """What was left out, and what was assumed about the run."""
+        lines = []
+        if self.infeasible is not None:
+            lines += [
+                f"Constraints: {self.infeasible} of {self.t} trials are not known to be feasible. They count as",
+                "data, but only a feasible configuration that was tried is recommended. The bounds on other",
+                "configurations hold for feasible and infeasible ones alike; an untried one may be either.",
+            ]
         if self.inferred_space:
             lines.append("The space is inferred from the trials; pass `space` if it is larger.")
         if self.left_out:
@@ -111,12 +133,11 @@ class StudyCertificate(Certificate):
                 lines.append(
                     "The reasons for pruning and failing must have had nothing to do with the noise of values."
                 )
-        if self.possible:
-            lines.append("Where the best can still be, according to a search:")
-            lines += [f"  {part}" for part in self.possible]
-        if self.audit is not None:
-            lines += ["Audit:", *(f"  {sentence}" for sentence in self.audit.sentences)]
-        return "\n".join(lines)
+        if self.unused:
+            reasons = dict.fromkeys(self.unused.values())
+            named = {why: ", ".join(repr(name) for name in self.unused if self.unused[name] == why) for why in reasons}
+            lines.append("Not used: " + "; ".join(f"{names} ({why})" for why, names in named.items()) + ".")
+        return lines
 
 
 def certify(
@@ -125,6 +146,7 @@ def certify(
     *,
     space: Space | None = None,
     value: str | None = None,
+    parameters: Sequence[str] | None = None,
     features: FeatureMap | None = None,
     mixture: Mixture | Forecaster | None = None,
     rng: int | np.random.Generator | None = 0,
@@ -136,11 +158,16 @@ def certify(
     independent `samples` that a value averages; or `sigma`, the noise level, and then a `norm_bound` as well. Without
     either, nothing can be guaranteed, and AssumptionsMissing says what to state. `direction` defaults to the run's.
 
+    In a table `value` names the column of values, "value" by default, and `parameters` those of the parameters: by
+    default the `params_…` columns if there are any, else all others. What is not used is listed in `unused`, and rows
+    that do not count in `left_out`. In a study with constraints only feasible configurations that were tried are
+    recommended.
+
     The function is modelled by 100 random Fourier features of length-scale 0.2√(number of parameters) on the unit box,
     plus a constant, unless `features` (of `space.dim` inputs) are given; `mixture` determines how tight the bounds are.
     """
-    found = certified(history, assumptions, space=space, value=value, features=features, mixture=mixture, rng=rng,
-                      stated=stated)  # fmt: skip
+    found = certified(history, assumptions, space=space, value=value, parameters=parameters, features=features,
+                      mixture=mixture, rng=rng, stated=stated)  # fmt: skip
     if not found.trusted:
         warn_user(f"at level {found.delta:g} the data refute {found.assumptions}", AssumptionsRefutedWarning)
     return found
@@ -152,20 +179,53 @@ def certified(
     *,
     space: Space | None = None,
     value: str | None = None,
+    parameters: Sequence[str] | None = None,
     features: FeatureMap | None = None,
     mixture: Mixture | Forecaster | None = None,
     rng: int | np.random.Generator | None = 0,
     stated: Stated,
+    progress: Callable[[str], None] = lambda doing: None,
 ) -> StudyCertificate:
-    """`certify` for callers that report refuted assumptions themselves."""
+    """`certify` for callers that report refuted assumptions themselves; `progress` is told what is being done."""
     known = Assumptions.of(assumptions, stated)
-    run = read_run(history, space=space, direction=known.direction, value=value)
+    run = read_run(
+        history,
+        space=space,
+        direction=known.direction,
+        value=value,
+        parameters=parameters,
+        progress=lambda rows: progress(f"read {rows:,} rows"),
+    )
     known = known.towards(run.direction)
-    rows, rewards = run.rows, known.reward(run.values)
-    moment = known.sequence(run.space, features, mixture).moment.learnt(rows, rewards)
-    warm = rows[np.argsort(-rewards)[:5]]
-    found = study_certificate(moment, known, run.space, as_generator(rng), warm=warm)
-    return dataclasses.replace(found, left_out=run.left_out, inferred_space=run.inferred)
+    rewards, moment = known.reward(run.values), known.sequence(run.space, features, mixture).moment
+    for start in range(0, len(rewards), _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        moment = moment.learnt(run.encoded(part), rewards[part])
+        progress(f"learnt {min(part.stop, len(rewards)):,} of {len(rewards):,} trials")
+    warm, candidates = run.encoded(np.argsort(-rewards)[:5]), None
+    if run.feasible is not None:
+        candidates = np.flatnonzero(run.feasible)
+        if not len(candidates):
+            raise InvalidInput(
+                f"none of the {len(rewards)} completed trials is known to satisfy the study's constraints: there is "
+                "nothing to recommend"
+            )
+    progress("searching for the best configuration")
+    found = study_certificate(
+        moment,
+        known,
+        run.space,
+        as_generator(rng),
+        warm=warm,
+        among=None if candidates is None else run.encoded(candidates),
+    )
+    return dataclasses.replace(
+        found,
+        left_out=run.left_out,
+        unused=run.unused,
+        inferred_space=run.inferred,
+        infeasible=None if candidates is None else len(rewards) - len(candidates),
+    )
 
 
 def study_certificate(
@@ -176,12 +236,15 @@ def study_certificate(
     *,
     warm: Array | None = None,
     refuted: bool = False,
+    among: Array | None = None,
 ) -> StudyCertificate:
     """The certificate of a moment with rewards, in terms of values and parameters.
 
-    `refuted`: whether the assumptions were refuted before, whatever the data say now.
+    `refuted`: whether the assumptions were refuted before, whatever the data say now. `among`: the only rows that may
+    be recommended; by default any configuration may.
     """
-    found = at_a_configuration(certificate(moment, space.region, rng, warm=warm), moment, space)
+    found = certificate(moment, space.region, rng, warm=warm)
+    found = at_a_configuration(found, moment, space) if among is None else _at_the_best_of(found, moment, among)
     audit = dataclasses.replace(moment.audit(), reward_range=assumptions.reward_range)
     trusted = found.trusted and not moment.noise_refuted and not refuted
     seed = int(rng.integers(2**63))
@@ -207,12 +270,24 @@ def study_certificate(
 def at_a_configuration(found: Certificate, moment: Moment, space: Space) -> Certificate:
     """The certificate of the nearest configuration, for parameters with too many values to list."""
     row = space.snapped(found.action)
-    if np.array_equal(row, found.action):
-        return found
-    direction = moment.directions(row[None])
-    ends = moment.interval(direction)
+    return found if np.array_equal(row, found.action) else _at_the_best_of(found, moment, row[None])
+
+
+def _at_the_best_of(found: Certificate, moment: Moment, rows: Array) -> Certificate:
+    """The certificate of the row with the largest lower bound; the bound on the optimum stays."""
+    rows = np.unique(rows, axis=0)
+    parts = [moment.lower(moment.directions(rows[i : i + _AT_ONCE])).values for i in range(0, len(rows), _AT_ONCE)]
+    best = rows[[int(np.argmax(np.concatenate(parts)))]]
+    ends = moment.interval(moment.directions(best))
     lower, upper = float(ends.lower[0]), float(ends.upper[0])
-    return dataclasses.replace(found, action=row, lower=lower, upper=upper, gap=max(found.optimum_upper - lower, 0.0))
+    return dataclasses.replace(
+        found,
+        action=best[0],
+        lower=lower,
+        upper=upper,
+        gap=max(found.optimum_upper - lower, 0.0),
+        trusted=found.trusted and not ends.contradicts,
+    )
 
 
 def still_possible(

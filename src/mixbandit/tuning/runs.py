@@ -1,70 +1,139 @@
 """Runs of any tuner, read as configurations and values: Optuna studies, DataFrames, CSV files.
 
-Only completed trials count: pruned and failed ones have no comparable value.
+Only completed trials count: pruned and failed ones have no comparable value. Nothing is left out without a word: a
+`Run` lists the rows that do not count and the columns that are not used, with the reasons.
 """
 
 from __future__ import annotations
 
-import csv
-import math
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from mixbandit._checks import Array, one_of
+from mixbandit.actions import MixedBox
 from mixbandit.errors import InvalidInput
 from mixbandit.tuning.assumptions import DIRECTIONS
+from mixbandit.tuning.columns import ABSENT, Codes, Column, Mask, column_of, missing, shorten
 from mixbandit.tuning.parameters import Categorical, Float, Int, Parameter
+from mixbandit.tuning.selection import COMPLETE, Selected, no_selection, selected
 from mixbandit.tuning.space import Space
+from mixbandit.tuning.tables import CsvFile, Frame, Progress, Table, masked
 
-_PREFIX = "params_"  # of Optuna's DataFrames, where other columns are not parameters
-_COMPLETE = "COMPLETE"
+CONSTANT, OUTSIDE = "never varies", "not in the space"
 
 
-@dataclass(frozen=True)
+class Configurations(Sequence[dict[str, Any]]):
+    """The configurations of a run, made when they are looked at."""
+
+    def __init__(self, columns: Mapping[str, Column], length: int) -> None:
+        self._columns, self._length = columns, length
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, index: int) -> dict[str, Any]: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[dict[str, Any]]: ...
+
+    def __getitem__(self, index: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(self._length))]
+        row = range(self._length)[index]
+        cells = {name: column[row] for name, column in self._columns.items()}
+        return {name: cell for name, cell in cells.items() if cell is not ABSENT}
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return (self[i] for i in range(self._length))
+
+
+@dataclass(frozen=True, eq=False)
 class Run:
     """The contents of a run, in order."""
 
     space: Space
-    configurations: tuple[dict[str, Any], ...]
+    columns: Mapping[str, Column]  # the cells of every parameter of the space that occurs
     values: Array  # (n,)
     direction: str = "maximize"
     left_out: Mapping[str, int] = field(default_factory=dict)  # trials that do not count, by reason
+    unused: Mapping[str, str] = field(default_factory=dict)  # columns that are not used, with the reason
     inferred: bool = False  # whether the space was inferred from the data
     says_direction: bool = False  # whether the run itself states its direction
+    feasible: Mask | None = None  # (n,), which trials are known to satisfy the constraints; None without constraints
+
+    @property
+    def configurations(self) -> Configurations:
+        return Configurations(self.columns, len(self.values))
 
     @property
     def rows(self) -> Array:
         """The configurations, encoded (n, space.dim)."""
-        return self.space.encode_all(self.configurations)
+        return self.encoded(slice(None))
+
+    def encoded(self, trials: Any) -> Array:
+        """The configurations of some trials, given as a slice or by number, encoded."""
+        columns = {name: column.kept(trials) for name, column in self.columns.items()}
+        n = len(self.values[trials])
+        rows, right = np.zeros((n, self.space.dim)), np.zeros((n, self.space.dim), dtype=np.bool_)
+        for name, column in columns.items():
+            places = self.space.columns(name)
+            rows[:, places.start : places.stop], fits = column.encoded(self.space[name])
+            right[:, places.start : places.stop] = fits[:, None]
+        wrong = ~right
+        if self.space.conditions and isinstance(self.space.region, MixedBox):
+            rows = self.space.region.pinned(rows)
+            wrong &= self.space.region.active(rows)  # the others do not matter
+        for i in np.flatnonzero(wrong.any(axis=1)).tolist():
+            try:
+                rows[i] = self.space.encode(Configurations(columns, n)[i])  # which says what is wrong
+            except (InvalidInput, OverflowError) as error:
+                number = int(np.arange(len(self.values))[trials][i])
+                raise InvalidInput(f"trial {number + 1} of {len(self.values)}: {error}") from None
+        return rows
 
 
 def read_run(
-    history: Any, *, space: Space | None = None, direction: str | None = None, value: str | None = None
+    history: Any,
+    *,
+    space: Space | None = None,
+    direction: str | None = None,
+    value: str | None = None,
+    parameters: Sequence[str] | None = None,
+    progress: Progress = lambda rows: None,
 ) -> Run:
     """The run in an Optuna study, a DataFrame, a CSV file, or a list of (configuration, value).
 
-    `value` names the column of values in a table, by default "value". `space` is needed if the data do not determine
-    it; for a table the default is the space its rows span. `direction` defaults to the study's.
+    `value` names the column of values in a table, by default "value", and `parameters` those of the parameters: by
+    default the `params_…` columns if there are any, else all others. `space` is needed if the data do not determine
+    it; for a table the default is the space its rows span. `direction` defaults to the study's. `progress` is called
+    with the number of rows read so far.
     """
     if direction is not None:
         one_of(direction, DIRECTIONS, "direction")
     if space is not None and not isinstance(space, Space):
         raise InvalidInput(f"space must be a Space, got {space!r}")
+    if space is not None and parameters is not None:
+        raise InvalidInput("state the space or the parameters, not both: a space names its parameters")
+    if Frame.is_one(history):
+        return _from_table(Frame(history), space, direction, value, parameters)
+    if isinstance(history, str) and "://" in history:
+        raise InvalidInput(
+            f"a storage holds studies: certify(optuna.load_study(storage={masked(history)!r}, study_name=…))"
+        )
+    if isinstance(history, str | os.PathLike):
+        return _from_table(CsvFile(Path(history), progress), space, direction, value, parameters)
+    for name, given in (("value", value), ("parameters", parameters)):
+        if given is not None:
+            raise InvalidInput(f"{name} names columns of a table; got {name}={given!r} for a {type(history).__name__}")
     if hasattr(history, "get_trials") and hasattr(history, "directions"):
         return _from_study(history, space, direction)
-    if hasattr(history, "columns") and hasattr(history, "to_dict"):
-        return _from_table(history.to_dict("records"), list(map(str, history.columns)), space, direction, value)
-    if isinstance(history, str) and "://" in history:
-        raise InvalidInput(f"a storage holds studies: certify(optuna.load_study(storage={history!r}, study_name=…))")
-    if isinstance(history, str | os.PathLike):
-        rows, columns = _read_csv(Path(history))
-        return _from_table(rows, columns, space, direction, value)
     if isinstance(history, Sequence) and history and all(_is_pair(item) for item in history):
         return _from_pairs(history, space, direction)
     raise InvalidInput(
@@ -82,51 +151,67 @@ def _from_study(study: Any, space: Space | None, direction: str | None) -> Run:
     if len(directions) != 1:
         raise InvalidInput(f"a certificate needs a single objective, the study has {len(directions)}")
     trials = study.get_trials(deepcopy=False)
-    complete = [trial for trial in trials if trial.state.name == _COMPLETE]
-    others = Counter(trial.state.name for trial in trials if trial.state.name != _COMPLETE)
-    _some(complete, others)
-    if space is None:
-        space = space_of_trials([(trial.params, trial.distributions) for trial in complete])
-    else:
-        _check_covered([trial.params for trial in complete], space)
-    known = tuple({name: v for name, v in trial.params.items() if name in space} for trial in complete)
-    values = np.array([float(trial.value) for trial in complete])
-    stated = directions[0] if direction is None else direction
-    return Run(space, known, values, stated, others, says_direction=True)
+    complete = [trial for trial in trials if trial.state.name == COMPLETE]
+    others = Counter(trial.state.name for trial in trials if trial.state.name != COMPLETE)
+    _check_some(len(complete), others)
+    columns = _columns([trial.params for trial in complete])
+    known = space_of_trials([trial.distributions for trial in complete], columns) if space is None else space
+    outside = {name: column for name, column in columns.items() if name not in known}
+    _check_covered(outside if space is not None else {}, known)
+    return Run(
+        known,
+        {name: column for name, column in columns.items() if name in known},
+        np.array([float(trial.value) for trial in complete]),
+        directions[0] if direction is None else direction,
+        others,
+        dict.fromkeys(outside, CONSTANT if space is None else OUTSIDE),
+        says_direction=True,
+        feasible=_feasible(complete),
+    )
 
 
-def _check_covered(configurations: Sequence[Mapping[str, Any]], space: Space) -> None:
+def _columns(configurations: Sequence[Mapping[str, Any]]) -> dict[str, Column]:
+    names = dict.fromkeys(name for configuration in configurations for name in configuration)
+    return {name: column_of([c.get(name, ABSENT) for c in configurations], name) for name in names}
+
+
+def _feasible(trials: Sequence[Any]) -> Mask | None:
+    """Which trials are known to satisfy the constraints of a study: all values at most 0."""
+    values = [list(getattr(trial, "constraints", {}).values()) for trial in trials]
+    if not any(values):
+        return None
+    return np.array([bool(v) and all(x <= 0.0 for x in v) for v in values])
+
+
+def may_be_recommended(trials: Sequence[Any]) -> bool:
+    """Whether a certificate can recommend something: with constraints, a trial must be known to satisfy them."""
+    feasible = _feasible(trials)
+    return feasible is None or bool(feasible.any())
+
+
+def _check_covered(outside: Mapping[str, Column], space: Space) -> None:
     """Reject parameters that vary but are not in the space: their effect would pass for noise."""
-    seen: dict[str, Any] = {}
-    for configuration in configurations:
-        for name, value in configuration.items():
-            if name not in space and seen.setdefault(name, value) != value:
-                raise InvalidInput(
-                    f"the study varies {name!r}, which is not in the space: {', '.join(map(repr, space))}"
-                )
+    for name, column in outside.items():
+        if column.varies:
+            raise InvalidInput(f"the study varies {name!r}, which is not in the space: {', '.join(map(repr, space))}")
 
 
-def space_of_trials(trials: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> Space:
-    """The space that all trials, given as parameters and their Optuna distributions, were drawn from.
+def space_of_trials(distributions: Sequence[Mapping[str, Any]], columns: Mapping[str, Column]) -> Space:
+    """The space that all trials, given as Optuna distributions and cells, were drawn from.
 
     A parameter that some trials lack must depend on a categorical one, whose values decide which trials have it.
     Parameters that never vary are left out.
     """
     found: dict[str, Any] = {}
-    for _, distributions in trials:
-        for name, distribution in distributions.items():
+    for of_trial in distributions:
+        for name, distribution in of_trial.items():
             if found.setdefault(name, distribution) != distribution:
                 raise InvalidInput(
                     f"the range of {name!r} changed during the study ({found[name]} and {distribution}): "
                     "pass the whole space as space=mixbandit.Space({…})"
                 )
     varying = {name: parameter for name, d in found.items() if (parameter := as_parameter(name, d)) is not None}
-    conditions = {
-        name: _condition(name, [params for params, _ in trials], varying)
-        for name in varying
-        if any(name not in params for params, _ in trials)
-    }
-    return Space(varying, conditions)
+    return Space(_some_parameter(varying), _conditions(varying, columns))
 
 
 def as_parameter(name: str, distribution: Any) -> Parameter | None:
@@ -151,18 +236,31 @@ def _by_value(choice: Any) -> Any:
     return choice if isinstance(choice, bool | int | float | str | None) else repr(choice)
 
 
+def _conditions(
+    parameters: Mapping[str, Parameter], columns: Mapping[str, Column]
+) -> dict[str, tuple[str, tuple[Any, ...]]]:
+    """For each parameter that some trials lack, the categorical one, and its values, that decide which."""
+    lacking = [name for name in parameters if not columns[name].present.all()]
+    if not lacking:
+        return {}
+    choices = {
+        name: columns[name].choices(parameter)
+        for name, parameter in parameters.items()
+        if isinstance(parameter, Categorical)
+    }
+    return {name: _condition(name, columns[name].present, choices, parameters) for name in lacking}
+
+
 def _condition(
-    name: str, configurations: Sequence[Mapping[str, Any]], parameters: Mapping[str, Parameter]
+    name: str, present: Mask, choices: Mapping[str, Codes], parameters: Mapping[str, Parameter]
 ) -> tuple[str, tuple[Any, ...]]:
-    """The categorical parameter, and its values, that decide whether `name` is present."""
-    for parent, parameter in parameters.items():
-        if parent == name or not isinstance(parameter, Categorical):
+    for parent, codes in choices.items():
+        on = parameters[parent]
+        if parent == name or not isinstance(on, Categorical):
             continue
-        having = {parameter.choices.index(c[parent]) for c in configurations if name in c and parent in c}
-        lacking = {parameter.choices.index(c[parent]) for c in configurations if name not in c and parent in c}
-        always = all(parent in c for c in configurations if name in c)
-        if having and always and not having & lacking:
-            return parent, tuple(parameter.choices[i] for i in sorted(having))
+        having, lacking = set(codes[present].tolist()), set(codes[~present].tolist()) - {-1}
+        if having and -1 not in having and not having & lacking:
+            return parent, tuple(on.choices[i] for i in sorted(having))
     raise InvalidInput(
         f"{name!r} is missing in some trials, and no categorical parameter explains which: pass the space, with its "
         "conditions, as space=mixbandit.Space({…}, {…})"
@@ -170,111 +268,55 @@ def _condition(
 
 
 def _from_pairs(pairs: Sequence[Any], space: Space | None, direction: str | None) -> Run:
-    configurations = tuple(dict(configuration) for configuration, _ in pairs)
-    values = _numbers([number for _, number in pairs], "value")
-    known = space_spanned(configurations) if space is None else space
-    if space is None:  # a column that never varies is not a parameter
-        configurations = tuple({name: v for name, v in c.items() if name in known} for c in configurations)
-    return Run(known, configurations, values, direction or "maximize", {}, space is None)
-
-
-def _numbers(values: Sequence[Any], name: str) -> Array:
-    try:
-        return np.array([float(value) for value in values])
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"the column {name!r} must hold numbers: {error}") from error
+    values = column_of([ABSENT if missing(number) else number for _, number in pairs], "value")
+    names = dict.fromkeys(name for configuration, _ in pairs for name in configuration)
+    unknown = [] if space is None else [name for name in names if name not in space]
+    if unknown:
+        raise InvalidInput(
+            f"parameters must be {', '.join(map(repr, space or ()))}: {', '.join(map(shorten, unknown))} unknown"
+        )
+    columns = _columns([configuration for configuration, _ in pairs])
+    return _of_columns(no_selection(columns, values), space, direction)
 
 
 def _from_table(
-    records: Sequence[Mapping[str, Any]],
-    columns: Sequence[str],
-    space: Space | None,
-    direction: str | None,
-    value: str | None,
+    table: Table, space: Space | None, direction: str | None, value: Any, parameters: Sequence[Any] | None
 ) -> Run:
-    target = "value" if value is None else value
-    if target not in columns:
-        raise InvalidInput(f"no column {target!r} of values among {', '.join(columns)}: name it as `value`")
-    prefix = _PREFIX if any(column.startswith(_PREFIX) for column in columns) else ""
-    left_out = (target, "state", "", "Unnamed: 0")  # the last two are the index of a saved DataFrame
-    names = {c: c.removeprefix(prefix) for c in columns if c.startswith(prefix) and c not in left_out}
-    if space is not None:
-        names = {column: name for column, name in names.items() if name in space}
-    others: Counter[str] = Counter()
-    complete = []
-    for record in records:
-        state = str(record.get("state", _COMPLETE)).rpartition(".")[2]
-        if state != _COMPLETE:
-            others[state] += 1
-        elif _is_missing(record[target]):
-            others["without a value"] += 1
-        else:
-            complete.append(record)
-    _some(complete, others)
-    configurations = tuple(
-        {name: record[column] for column, name in names.items() if not _is_missing(record.get(column))}
-        for record in complete
+    return _of_columns(selected(table, value, parameters, space), space, direction)
+
+
+def _of_columns(found: Selected, space: Space | None, direction: str | None) -> Run:
+    _check_some(len(found.values), found.left_out)
+    unused = dict(found.unused)
+    constant = [name for name, column in found.columns.items() if space is None and not column.varies]
+    columns = {name: column for name, column in found.columns.items() if name not in constant}
+    unused |= dict.fromkeys((found.written[name] for name in constant), CONSTANT)
+    known = space_spanned(columns) if space is None else space
+    return Run(
+        known,
+        columns,
+        found.values,
+        direction or "maximize",
+        found.left_out,
+        unused,
+        inferred=space is None,
+        feasible=found.feasible,
     )
-    values = _numbers([record[target] for record in complete], target)
-    inferred = space is None
-    known = space_spanned(configurations) if space is None else space
-    configurations = tuple({name: v for name, v in c.items() if name in known} for c in configurations)
-    return Run(known, configurations, values, direction or "maximize", others, inferred)
 
 
-def space_spanned(configurations: Sequence[Mapping[str, Any]]) -> Space:
+def space_spanned(columns: Mapping[str, Column]) -> Space:
     """The smallest space that holds all configurations: ranges of numbers, and the other values that occur."""
-    names = list(dict.fromkeys(name for configuration in configurations for name in configuration))
-    parameters: dict[str, Parameter] = {}
-    for name in names:
-        values = [configuration[name] for configuration in configurations if name in configuration]
-        numbers = all(isinstance(v, int | float | np.number) and not isinstance(v, bool | np.bool_) for v in values)
-        if len({(type(v), v) for v in values}) < 2 and len(values) == len(configurations):
-            continue  # a value that never varies is not a parameter
-        if not numbers:
-            parameters[name] = Categorical(sorted(set(values), key=lambda v: (type(v).__name__, str(v))))
-        elif all(float(v).is_integer() for v in values) and min(values) < max(values):
-            parameters[name] = Int(int(min(values)), int(max(values)))
-        elif min(values) < max(values):
-            parameters[name] = Float(float(min(values)), float(max(values)))
-        else:
-            parameters[name] = Categorical([values[0]])
+    parameters = {name: column.spanned(name) for name, column in columns.items()}
+    return Space(_some_parameter(parameters), _conditions(parameters, columns))
+
+
+def _some_parameter(parameters: dict[str, Parameter]) -> dict[str, Parameter]:
     if not parameters:
         raise InvalidInput("no parameter varies between trials: there is nothing to compare")
-    conditions = {
-        name: _condition(name, configurations, parameters)
-        for name in parameters
-        if any(name not in configuration for configuration in configurations)
-    }
-    return Space(parameters, conditions)
+    return parameters
 
 
-def _some(complete: Sequence[Any], others: Mapping[str, int]) -> None:
+def _check_some(complete: int, others: Mapping[str, int]) -> None:
     if not complete:
         told = ", ".join(f"{n} {state}" for state, n in others.items())
         raise InvalidInput(f"no completed trial has a value{f' (found: {told})' if told else ''}")
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or value == "" or (isinstance(value, float | np.floating) and math.isnan(value))
-
-
-def _read_csv(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
-    """Rows of a CSV file with a header; numbers become numbers, and lines that begin with # are comments."""
-    lines = [line for line in path.read_text().splitlines() if line.strip() and not line.startswith("#")]
-    if len(lines) < 2:
-        raise InvalidInput(f"{path} must have a header and at least one row")
-    header, *rows = csv.reader(lines)
-    wrong = next((i for i, row in enumerate(rows) if len(row) != len(header)), None)
-    if wrong is not None:
-        raise InvalidInput(f"{path}: row {wrong + 1} has {len(rows[wrong])} fields, the header {len(header)}")
-    return [dict(zip(header, map(_parsed, row), strict=True)) for row in rows], header
-
-
-def _parsed(text: str) -> Any:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return {"True": True, "False": False, "None": None}.get(text, text)

@@ -13,6 +13,7 @@ from mixbandit.integrations.optuna.certifying import certify_study
 from mixbandit.integrations.optuna.saying import Said
 from mixbandit.tuning import Assumptions, Parameter, Space, StudyCertificate
 from mixbandit.tuning.assumptions import Stated
+from mixbandit.tuning.runs import may_be_recommended
 
 if TYPE_CHECKING:
     from optuna.study import Study
@@ -24,8 +25,8 @@ class StopOnGap:
     """A callback for `study.optimize`: stop once no configuration can beat the recommended one by `gap`.
 
     It checks after every `every` completed trials; `certificate` is the latest result. State the same assumptions
-    as for `mixbandit.certify`. It never ends a study by an error: once values refute the assumptions, or if the study
-    cannot be certified, it says so once and lets the study run on.
+    as for `mixbandit.certify`. With constraints it waits for a feasible trial. It never ends a study by an error: once
+    values refute the assumptions, or if the study cannot be certified, it says so once and lets the study run on.
     """
 
     def __init__(
@@ -47,10 +48,12 @@ class StopOnGap:
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
         """Check, every `every` completed trials."""
-        complete = len(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)))
-        if complete < self._looked_at + self.every:
+        trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+        if len(trials) < self._looked_at + self.every:
             return
-        self._looked_at = complete
+        self._looked_at = len(trials)
+        if not may_be_recommended(trials):
+            return
         stated = self._stated.towards(study.directions[0].name.lower())
         try:
             found = self.certificate = certify_study(study, stated, self._space)
@@ -60,7 +63,7 @@ class StopOnGap:
             return
         if not found.trusted and self._said.is_new(study, "refuted"):
             warn_user(f"at level {found.delta:g} the data refute {found.assumptions}", AssumptionsRefutedWarning)
-        if found.proven and found.gap <= self.gap:
+        if found.proven and found.trusted and found.gap <= self.gap:
             study.stop()
 
 

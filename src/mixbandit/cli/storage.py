@@ -1,0 +1,146 @@
+"""Optuna's storages, opened to be read: nothing is created, changed or upgraded, and passwords are never shown."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote
+
+from mixbandit._extras import import_extra
+from mixbandit.errors import InvalidInput, MissingDependency, MixbanditError
+from mixbandit.tuning.columns import shorten
+from mixbandit.tuning.tables import masked, secrets_in
+
+_ADDRESS = re.compile(r"[a-z0-9+_.-]+://", re.IGNORECASE)
+# Tables that every version of Optuna made, and the one that says which version of the schema they have.
+_TABLES, _SCHEMA = {"studies", "trials", "version_info"}, "alembic_version"
+_JOURNAL = b'{"op_code"'
+_DRIVERS = {
+    "psycopg2": "psycopg2-binary",
+    "psycopg": "psycopg[binary]",
+    "MySQLdb": "mysqlclient",
+    "pymysql": "PyMySQL",
+    "mysql": "mysql-connector-python",
+}
+
+
+def is_address(source: str) -> bool:
+    """Whether this is the address of a storage and not a path."""
+    return _ADDRESS.match(source) is not None
+
+
+def is_journal(path: Path) -> bool:
+    """Whether a file is a journal of Optuna's; a pipe cannot be looked at twice, and is not."""
+    if not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_JOURNAL)) == _JOURNAL
+    except OSError:
+        return False
+
+
+def study_in(source: str, name: str | None) -> Any:
+    """The study of this name, or the only one, in a storage given by its address or the path of its journal."""
+    with _reading(source):
+        optuna = import_extra("optuna", extra="optuna")
+        optuna.logging.set_verbosity(optuna.logging.CRITICAL)  # this process says itself what is wrong
+        storage = _storage(source) if is_address(source) else _journal(optuna, source)
+        names = sorted(optuna.get_all_study_names(storage=storage))
+        if not names:
+            raise InvalidInput(f"there is no study in {masked(source)}")
+        if name is None and len(names) > 1:
+            raise InvalidInput(f"there are several studies, choose one with --study: {', '.join(names)}")
+        if name is not None and name not in names:
+            raise InvalidInput(f"there is no study {name!r}; the studies are {', '.join(names)}")
+        study = optuna.load_study(study_name=name or names[0], storage=storage)
+        study.get_trials(deepcopy=False)  # damaged trials show here, where errors are understood
+        return study
+
+
+@contextlib.contextmanager
+def _reading(source: str) -> Iterator[None]:
+    """Errors of Optuna, of databases and of drivers as ours, without the password that they may quote."""
+    try:
+        yield
+    except MixbanditError:
+        raise
+    except ImportError as error:
+        cause = error.__cause__ if isinstance(error.__cause__, ImportError) else error
+        missing = (cause.name or "its driver").partition(".")[0]
+        raise MissingDependency(
+            f"reading {masked(source)} needs {missing}, which is not installed: "
+            f"pip install '{_DRIVERS.get(missing, missing)}'"
+        ) from None
+    except Exception as error:  # whatever a database may raise
+        cause = error.__cause__ or error  # Optuna explains at length what a database said in a line
+        said = _without_secrets(f"{type(cause).__name__}: {cause}".splitlines()[0], source)
+        raise InvalidInput(f"{masked(source)} cannot be read as an Optuna storage: {said}") from None
+
+
+def _without_secrets(text: str, source: str) -> str:
+    """A message without the password of the address, as it is, with its escapes resolved, or in parts."""
+    text = masked(text.replace(source, masked(source)))
+    for secret in sorted(secrets_in(source) - {""}, key=len, reverse=True):
+        text = text.replace(secret, "***")
+    return text
+
+
+def _journal(optuna: Any, path: str) -> Any:
+    journal = optuna.storages.journal
+    return optuna.storages.JournalStorage(journal.JournalFileBackend(path))
+
+
+def _storage(source: str) -> Any:
+    """A storage that is known to be Optuna's, and is only read."""
+    storages = import_extra("optuna.storages", extra="optuna")
+    url = import_extra("sqlalchemy.engine", extra="optuna").make_url(source)
+    if url.get_backend_name() == "sqlite":
+        path = _sqlite_file(str(url.database or ""), masked(source))
+        _check_tables(_sqlite_tables(path), masked(source))
+        source = f"sqlite:///file:{quote(str(path))}?mode=ro&uri=true"
+        return storages.RDBStorage(source.replace("{", "{{").replace("}", "}}"), skip_table_creation=True)
+    engine = import_extra("sqlalchemy", extra="optuna").create_engine(url)
+    try:
+        tables = import_extra("sqlalchemy", extra="optuna").inspect(engine).get_table_names()
+    finally:
+        engine.dispose()
+    _check_tables(set(tables), masked(source))
+    # Other databases have no such option; with all tables there, Optuna only reads.
+    readonly = {"execution_options": {"postgresql_readonly": True}} if url.get_backend_name() == "postgresql" else {}
+    return storages.RDBStorage(source, engine_kwargs=readonly, skip_table_creation=True)
+
+
+def _sqlite_file(database: str, shown: str) -> Path:
+    """The file of an address, which may be written as a URI itself."""
+    path = Path(unquote(database.removeprefix("file:")) if database.startswith("file:") else database)
+    if not database or database == ":memory:":
+        raise InvalidInput("a database in memory is gone when its process ends: give the path of a file")
+    if path.is_dir():
+        raise InvalidInput(f"{shown} is a folder, not a database")
+    if not path.is_file():  # SQLite would create it
+        raise InvalidInput(f"there is no file {shown}")
+    return path.absolute()
+
+
+def _sqlite_tables(path: Path) -> set[str]:
+    with contextlib.closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as connection:
+        return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
+
+def _check_tables(found: set[str], shown: str) -> None:
+    lacking = sorted(_TABLES - found)
+    if lacking:
+        has = f"it has {shorten(sorted(found))}" if found else "it is empty"
+        raise InvalidInput(
+            f"{shown} is a database, but not an Optuna storage: it lacks the tables {', '.join(lacking)} ({has}). "
+            "Nothing was changed"
+        )
+    if _SCHEMA not in found:
+        raise InvalidInput(
+            f"{shown} was made by a very old Optuna: upgrade a copy of it with `optuna storage upgrade --storage …`"
+        )

@@ -1,0 +1,234 @@
+"""Which columns of a table are parameters, and which rows count; all others are named. Ambiguity is an error."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mixbandit._checks import Array
+from mixbandit.errors import InvalidInput
+from mixbandit.tuning.columns import ABSENT, Choices, Column, Mask, Numbers, shorten
+from mixbandit.tuning.parameters import Categorical
+from mixbandit.tuning.space import Space
+from mixbandit.tuning.tables import Table
+
+COMPLETE = "COMPLETE"
+_STATES = (COMPLETE, "PRUNED", "FAIL", "RUNNING", "WAITING")
+_STATE, _VALUE = "state", "value"
+_PREFIX = "params_"  # of Optuna's DataFrames, where other columns are not parameters
+_CONSTRAINTS = ("system_attrs_constraints", "system_attrs_constraints:")  # all in a cell, or a column each
+_INDEX = ("", "Unnamed: 0")  # of a saved DataFrame
+_NOT_A_PARAMETER, _NOT_NAMED, _OUTSIDE, _OF_FRAME = (
+    "not a parameter",
+    "not among the parameters stated",
+    "not in the space",
+    "the index of a saved DataFrame",
+)
+# Names that tuners give to what they write beside parameters.
+_BOOKKEEPING = {
+    *("number", "trial", "trial_id", "trial_number", "id", "run", "run_id", "uuid", "index", "iteration"),
+    *("datetime", "datetime_start", "datetime_complete", "duration", "date", "time", "timestamp"),
+}
+_BOOKKEEPING_PREFIXES = ("user_attrs_", "system_attrs_", "values_", "intermediate_values_")
+
+
+@dataclass(frozen=True, eq=False)
+class Selected:
+    """What a table says about trials that count."""
+
+    columns: Mapping[str, Column]  # by parameter
+    values: Array
+    left_out: Mapping[str, int]
+    unused: Mapping[str, str]
+    written: Mapping[str, str] = field(default_factory=dict)  # the column of each parameter
+    feasible: Mask | None = None
+
+
+def no_selection(columns: Mapping[str, Column], values: Column) -> Selected:
+    """Everything that has a value."""
+    counts, left_out = _with_a_value(values, np.ones(len(values), dtype=np.bool_))
+    return Selected(
+        {name: column.kept(counts) for name, column in columns.items()},
+        values.kept(counts).numbers("value"),
+        left_out,
+        {},
+        {name: name for name in columns},
+    )
+
+
+def selected(table: Table, value: Any, parameters: Sequence[Any] | None, space: Space | None) -> Selected:
+    """The parameters and values of a table.
+
+    Parameters are those stated, or those of the space, or the `params_…` columns if there are any, or else all columns
+    but values, states and the index of a saved frame. InvalidInput if it is not clear which is which.
+    """
+    target = _VALUE if value is None else _name(value, "value")
+    if target not in table.names:
+        raise InvalidInput(f"no column {target!r} of values among {_listed(table.names)}: name it as `value` (--value)")
+    others = [name for name in table.names if name != target]
+    if parameters is not None:
+        names, reason = _stated(parameters, others, target), _NOT_NAMED
+    elif space is not None:
+        names, reason = _of_space(space, others), _OUTSIDE
+    else:
+        names, reason = _by_form(others, target, value is not None), _NOT_A_PARAMETER
+    is_state = _STATE in others and _STATE not in names.values()
+    constraints = [name for name in others if name.startswith(_CONSTRAINTS) and name not in names.values()]
+    spare = [n for n in others if n not in names.values() and n not in constraints and not (is_state and n == _STATE)]
+    unused = {name: _OF_FRAME if name in _INDEX else reason for name in spare} | dict(table.ignored)
+    values = table.column(target)
+    counts, left_out = _completed(table.column(_STATE), table.rows) if is_state else (np.ones(table.rows, bool), {})
+    counts, without = _with_a_value(values, counts)
+    columns = {name: table.column(column).kept(counts) for name, column in names.items()}
+    if space is not None:
+        columns = {name: _with_none(column, name, space) for name, column in columns.items()}
+    _check_covered([n for n in spare if n.startswith(_PREFIX)], table, counts, space is not None)
+    return Selected(
+        columns,
+        values.kept(counts).numbers(target),
+        {**left_out, **without},
+        unused,
+        names,
+        _feasible({name: table.column(name, lists=True).kept(counts) for name in constraints}),
+    )
+
+
+def _name(given: Any, what: str) -> str:
+    if isinstance(given, bool) or not isinstance(given, str | int | np.integer):
+        raise InvalidInput(f"{what} must be the name of a column, got {given!r}")
+    return str(given)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names))
+
+
+def _stated(parameters: Sequence[Any], columns: Sequence[str], target: str) -> dict[str, str]:
+    """The column of every parameter that was stated, by its own name or without Optuna's prefix."""
+    if isinstance(parameters, str) or not isinstance(parameters, Sequence) or not len(parameters):
+        raise InvalidInput(f"parameters must be a list of names of columns, got {parameters!r}")
+    found: dict[str, str] = {}
+    for given in parameters:
+        name = _name(given, "a parameter")
+        if name == target:
+            raise InvalidInput(f"the column {name!r} holds the values: it cannot be a parameter as well")
+        column = name if name in columns else _PREFIX + name
+        if column not in columns:
+            raise InvalidInput(f"there is no column {name!r} for a parameter; the columns are {_listed(columns)}")
+        parameter = column.removeprefix(_PREFIX)
+        if parameter in found:
+            raise InvalidInput(
+                f"the parameter {parameter!r} is stated twice, by the columns {_listed([column, found[parameter]])}"
+            )
+        found[parameter] = column
+    return found
+
+
+def _of_space(space: Space, columns: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name in space:
+        matching = [column for column in (name, _PREFIX + name) if column in columns]
+        if len(matching) > 1:
+            raise InvalidInput(f"the parameter {name!r} may be either of the columns {_listed(matching)}: rename one")
+        if matching:
+            found[name] = matching[0]
+        elif name not in space.conditions:
+            raise InvalidInput(f"there is no column {name!r} for a parameter; the columns are {_listed(columns)}")
+    return found
+
+
+def _by_form(columns: Sequence[str], target: str, is_target_stated: bool) -> dict[str, str]:
+    """Optuna's form, with prefixes, or all columns; names that leave a doubt are an error."""
+    state = "state which columns are parameters with parameters=[…] (--parameter on the command line)"
+    prefixed = {name.removeprefix(_PREFIX): name for name in columns if name.startswith(_PREFIX)}
+    if prefixed:
+        twice = [name for name in columns if name in prefixed]
+        if target in prefixed and not is_target_stated:
+            twice.append(target)
+        if twice:
+            both = "; ".join(f"{name!r} and {prefixed[name]!r}" for name in twice)
+            raise InvalidInput(f"it is not clear which columns are meant, there are {both}: {state}")
+        return prefixed
+    odd = [c for c in columns if c.lower() in _BOOKKEEPING or c.lower().startswith(_BOOKKEEPING_PREFIXES)]
+    if odd:
+        raise InvalidInput(f"the columns {_listed(odd)} look like records of the tuner, not like parameters: {state}")
+    return {name: name for name in columns if name != _STATE and name not in _INDEX}
+
+
+def _completed(states: Column, rows: int) -> tuple[Mask, dict[str, int]]:
+    """The rows whose state is COMPLETE, and how many have another one."""
+    if not isinstance(states, Choices):
+        raise InvalidInput(_no_state(states[0]))
+    found: Counter[str] = Counter()
+    counts = np.zeros(rows, dtype=np.bool_)
+    for code in np.unique(states.codes).tolist():
+        mask = states.codes == code
+        written = "without a state" if code < 0 else str(states.known[code])
+        state = written.rpartition(".")[2].upper()  # TrialState.COMPLETE
+        if code >= 0 and state not in _STATES:
+            raise InvalidInput(_no_state(written))
+        if state == COMPLETE:
+            counts |= mask
+        else:
+            found[written if code < 0 else state] += int(mask.sum())
+    return counts, dict(found)
+
+
+def _no_state(written: Any) -> str:
+    return (
+        f"the column {_STATE!r} must hold Optuna's states ({', '.join(_STATES)}), got {shorten(written)}: if it is a "
+        "parameter, name it in parameters=[…] (--parameter on the command line)"
+    )
+
+
+def _with_a_value(values: Column, counts: Mask) -> tuple[Mask, dict[str, int]]:
+    kept = counts & values.present
+    without = int(counts.sum() - kept.sum())
+    return kept, {"without a value": without} if without else {}
+
+
+def _with_none(column: Column, name: str, space: Space) -> Column:
+    """Tables leave a cell empty where the choice was None."""
+    parameter = space[name]
+    if name in space.conditions or not isinstance(parameter, Categorical) or column.present.all():
+        return column
+    if not any(choice is None for choice in parameter.choices) or not isinstance(column, Choices | Numbers):
+        return column
+    return (column.listed() if isinstance(column, Numbers) else column).filled(None)
+
+
+def _check_covered(spare: Sequence[str], table: Table, counts: Mask, by_space: bool) -> None:
+    """Reject parameters that vary but are left out: their effect would pass for noise."""
+    for name in spare:
+        if table.column(name).kept(counts).varies:
+            what = "in the space" if by_space else "among the parameters"
+            raise InvalidInput(f"the run varies {name.removeprefix(_PREFIX)!r} (column {name!r}), which is not {what}")
+
+
+def _feasible(columns: Mapping[str, Column]) -> Mask | None:
+    """Which rows are known to satisfy Optuna's constraints: all values at most 0."""
+    if not columns:
+        return None
+    worst = np.array([[_largest(column[row], name) for row in range(len(column))] for name, column in columns.items()])
+    # NaN stands for no constraints: a trial needs some, and all of them must hold.
+    return np.asarray(~np.isnan(worst).all(axis=0) & ~(worst > 0.0).any(axis=0))
+
+
+def _largest(cell: Any, name: str) -> float:
+    """The largest of the constraints in a cell, which is a number, a list or its text; NaN if there are none."""
+    if cell is ABSENT:
+        return math.nan
+    try:
+        numbers = ast.literal_eval(cell) if isinstance(cell, str) else cell
+        values = [float(v) for v in numbers] if isinstance(numbers, list | tuple) else [float(numbers)]
+    except (TypeError, ValueError, SyntaxError, MemoryError, RecursionError) as error:
+        raise InvalidInput(
+            f"the column {name!r} must hold constraints, numbers or lists of them; got {cell!r}"
+        ) from error
+    return max((math.inf if math.isnan(v) else v for v in values), default=math.nan)
