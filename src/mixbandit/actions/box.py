@@ -15,9 +15,10 @@ class Box:
     """All actions between `low` and `high`, coordinate by coordinate; equal ends fix a coordinate."""
 
     def __init__(self, low: ArrayLike, high: ArrayLike) -> None:
-        ends = [np.atleast_1d(as_float_array(end, name)) for end, name in ((low, "low"), (high, "high"))]
+        given = [as_float_array(end, name) for end, name in ((low, "low"), (high, "high"))]
+        ends = [np.atleast_1d(end) for end in given]
         if ends[0].ndim != 1 or ends[0].shape != ends[1].shape or not ends[0].size:
-            raise InvalidInput(f"low and high must be vectors of one length ≥ 1, got {np.shape(low)}, {np.shape(high)}")
+            raise InvalidInput(f"low and high must be vectors of one length ≥ 1, got {given[0].shape}, {given[1].shape}")
         for end, name in zip(ends, ("low", "high"), strict=True):
             check_finite(end, name)
         wrong = np.flatnonzero(ends[0] > ends[1])

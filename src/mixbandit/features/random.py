@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import Array, as_float_array, as_generator, one_of, positive, positive_int
+from mixbandit._checks import Array, as_float_array, as_generator, dimension, one_of, positive
 from mixbandit.errors import DamagedState, InvalidInput
 from mixbandit.features.base import FeatureMap
 
@@ -114,7 +114,7 @@ class RandomFourier(_RandomAffine):
         *,
         rng: int | np.random.Generator | None = None,
     ) -> None:
-        dim_in, dim = positive_int(dim_in, "dim_in"), positive_int(dim, "dim")
+        dim_in, dim = dimension(dim_in, "dim_in"), dimension(dim, "dim")
         scales = as_float_array(lengthscale, "lengthscale")
         if scales.shape not in ((), (1,), (dim_in,)):
             raise InvalidInput(f"lengthscale must be one number or {dim_in}, got shape {scales.shape}")
@@ -181,7 +181,7 @@ class RandomLayer(_RandomAffine):
         *,
         rng: int | np.random.Generator | None = None,
     ) -> None:
-        dim_in, dim = positive_int(dim_in, "dim_in"), positive_int(dim, "dim")
+        dim_in, dim = dimension(dim_in, "dim_in"), dimension(dim, "dim")
         self.activation = one_of(activation, tuple(self._activations), "activation")
         generator = as_generator(rng)
         weights = generator.normal(size=(dim, dim_in)) / np.sqrt(dim_in)

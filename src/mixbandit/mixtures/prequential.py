@@ -10,7 +10,16 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import LARGEST_DATUM, Array, finite, positive, positive_int
+from mixbandit._checks import (
+    LARGEST_DATUM,
+    Array,
+    as_float_array,
+    as_number,
+    finite,
+    positive,
+    positive_int,
+    shown,
+)
 from mixbandit.errors import InvalidInput
 from mixbandit.mixtures.base import Forecaster, RunningCost
 
@@ -40,13 +49,13 @@ class Prequential(RunningCost):
     def _checked_prediction(self, x: Array) -> tuple[float, float]:
         prediction = self.forecaster.predict(x)
         try:
-            mean, variance = (float(number) for number in prediction)
-        except (TypeError, ValueError, OverflowError):
+            mean, variance = (as_number(number, "a prediction") for number in prediction)
+        except Exception:  # unpacking runs the code of users
             mean = variance = math.nan
         if not (abs(mean) <= LARGEST_DATUM and 0.0 <= variance <= LARGEST_DATUM):
             raise InvalidInput(
                 f"the forecaster {type(self.forecaster).__name__} must predict a finite mean and a finite "
-                f"variance ≥ 0, got {prediction!r} at {x}"
+                f"variance ≥ 0, got {shown(prediction)} at {x}"
             )
         return mean, variance
 
@@ -77,6 +86,8 @@ class FromRegressor:
         mean: float = 0.0,
         variance: float = 1.0,
     ) -> None:
+        if isinstance(regressor, type) or not all(callable(getattr(regressor, n, None)) for n in ("fit", "predict")):
+            raise InvalidInput(f"regressor must be an object with fit(X, y) and predict(X), got {shown(regressor)}")
         self.regressor, self.sigma = regressor, positive(sigma, "sigma")
         self.refit_every, self.window = (
             positive_int(refit_every, "refit_every"),
@@ -91,7 +102,10 @@ class FromRegressor:
     def predict(self, x: Array) -> tuple[float, float]:
         if not self._fitted:
             return self._mean, self._variance
-        mean = float(np.asarray(self.regressor.predict(x[None]))[0])
+        predicted = as_float_array(self.regressor.predict(x[None]), "the regressor's prediction")
+        if predicted.size != 1:
+            raise InvalidInput(f"the regressor must predict one value per row, got shape {predicted.shape}")
+        mean = float(predicted.ravel()[0])
         if not self._errors2:
             return mean, self._variance
         return mean, max(sum(self._errors2) / len(self._errors2) - self.sigma**2, 0.0)

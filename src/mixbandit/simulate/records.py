@@ -8,13 +8,12 @@ import io
 import os
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mixbandit import plots
-from mixbandit._checks import Array
+from mixbandit._checks import Array, as_path, instance_of, shown
 from mixbandit._extras import import_extra
 from mixbandit._files import write_atomically
 from mixbandit.actions import storable_label
@@ -85,10 +84,12 @@ class Records:
 
     def column(self, name: str) -> np.ndarray[Any, Any]:
         """One column: numbers, with NaN for unknown values; labels as objects; actions as (n, dim)."""
+        if not isinstance(name, str):
+            raise InvalidInput(f"name must be the name of a column, got {shown(name)}")
         if name in ("action", "context"):
             return np.array([getattr(row, name) for row in self])
         if name not in _SCALARS:
-            raise InvalidInput(f"records have the columns {', '.join(_SCALARS)}, action, context; got {name!r}")
+            raise InvalidInput(f"records have the columns {', '.join(_SCALARS)}, action, context; got {shown(name)}")
         values = [getattr(row, name) for row in self]
         if name == "label":
             return np.array([*values, None], dtype=object)[:-1]
@@ -117,13 +118,13 @@ class Records:
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """A row per round; numbers are written so that they can be read back bit for bit."""
-        text = io.StringIO()
+        file, text = as_path(path), io.StringIO()
         table = self.to_rows()
         columns = list(dict.fromkeys(name for row in table for name in row)) or list(_SCALARS)
         writer = csv.DictWriter(text, columns, lineterminator="\n")
         writer.writeheader()
         writer.writerows({name: "" if value is None else value for name, value in row.items()} for row in table)
-        write_atomically(Path(path), text.getvalue())
+        write_atomically(file, text.getvalue())
 
     def to_frame(self) -> pd.DataFrame:
         """A pandas DataFrame, a row per round."""
