@@ -63,6 +63,8 @@ def as_float_array(value: ArrayLike, name: str) -> Array:
 
 def _converted(value: Any) -> Array:
     _refuse_gradient(value)
+    if isinstance(value, bytes | bytearray):  # numpy would read the bytes as small integers
+        raise TypeError(f"a {type(value).__name__}")
     if hasattr(type(value), "toarray"):
         raise TypeError(f"sparse, of shape {value.shape}: make it dense first, with toarray()")
     _refuse_masked(value)
@@ -105,8 +107,7 @@ def as_number(value: Any, name: str) -> float:
 
 
 def _number(value: Any) -> float:
-    if value is np.ma.masked:
-        raise TypeError("masked entries have no value")
+    _refuse_masked(value)
     if isinstance(value, bool | np.bool_) or isinstance(value, _NOT_NUMBERS):
         raise TypeError(f"a {type(value).__name__}")
     if isinstance(value, Real | Decimal):
@@ -150,15 +151,15 @@ def as_rows(value: ArrayLike, width: int, name: str) -> Array:
     return array
 
 
-def as_vector(value: ArrayLike, length: int, name: str) -> Array:
-    """`value` as a finite vector of the given length; a scalar counts as length 1."""
+def as_vector(value: ArrayLike, length: int | None, name: str) -> Array:
+    """`value` as a finite vector, of the given length unless that is None; a scalar counts as length 1."""
     given = array = as_float_array(value, name)
     if array.ndim == 0:
         array = array.reshape(1)
     if array.ndim == 2 and array.shape[1] == 1:  # a one-column DataFrame
         array = array[:, 0]
-    if array.shape != (length,):
-        raise InvalidInput(f"{name} must have shape ({length},), got {given.shape}")
+    if array.shape != (length,) and (length is not None or array.ndim != 1):
+        raise InvalidInput(f"{name} must have shape ({'n' if length is None else length},), got {given.shape}")
     check_finite(array, name)
     return array
 
@@ -257,10 +258,17 @@ def flag(value: bool, name: str) -> bool:
 
 def one_of(value: str, choices: tuple[str, ...], name: str) -> str:
     """`value`, if it is one of `choices`."""
-    text = str.__str__(value) if isinstance(value, str) else None  # a subclass may compare as it likes
+    text = as_text(value, name) if isinstance(value, str) else None
     if text not in choices:
         raise InvalidInput(f"{name} must be one of {', '.join(choices)}; got {shown(value)}")
     return text
+
+
+def as_text(value: str, name: str) -> str:
+    """`value` as plain text."""
+    if not isinstance(value, str):
+        raise InvalidInput(f"{name} must be text, got {shown(value)}")
+    return str.__str__(value)  # a subclass may compare as it likes
 
 
 def instance_of(value: Any, kinds: type[T] | tuple[type[T], ...], name: str, expected: str) -> T:

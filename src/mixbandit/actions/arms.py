@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import Array, as_float_array, check_finite, shown
+from mixbandit._checks import Array, as_float_array, as_vector, check_finite, shown
 from mixbandit.errors import InvalidInput, NotStorable
 
 
@@ -50,6 +50,7 @@ class Arms:
 
     def index_of(self, row: Array) -> int:
         """The index of the arm; InvalidInput if there is none."""
+        row = as_vector(row, self.dim, "action")
         found = np.flatnonzero((self.actions == row).all(axis=1))
         if not len(found):
             raise InvalidInput(f"action {row} is not one of the {len(self)} arms")
@@ -57,6 +58,7 @@ class Arms:
 
     def given(self, context: Array) -> Arms:
         """The same arms as rows (context, action)."""
+        context = as_vector(context, None, "context")
         new = Arms.__new__(Arms)
         new.actions = np.hstack((np.broadcast_to(context, (len(self), len(context))), self.actions))
         new.actions.setflags(write=False)

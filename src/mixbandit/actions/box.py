@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mixbandit._checks import Array, as_float_array, check_finite
+from mixbandit._checks import LARGEST_BATCH, Array, as_float_array, as_generator, as_vector, check_finite, positive_int
 from mixbandit.errors import InvalidInput
 
 
@@ -52,7 +52,7 @@ class Box:
 
     def sample(self, n: int, rng: np.random.Generator) -> Array:
         """Uniform actions, (n, dim)."""
-        return self.at(rng.uniform(size=(n, self.dim)))
+        return self.at(as_generator(rng).uniform(size=(positive_int(n, "n", LARGEST_BATCH), self.dim)))
 
     def at(self, unit: Array) -> Array:
         """Actions from coordinates in the unit box; its corners give the corners exactly."""
@@ -70,11 +70,13 @@ class Box:
 
     def index_of(self, row: Array) -> None:
         """A box has no indices; InvalidInput if the row is outside."""
+        row = as_vector(row, self.dim, "action")
         if (row < self.low).any() or (row > self.high).any():
             raise InvalidInput(f"action {row} lies outside the box from {self.low} to {self.high}")
 
     def given(self, context: Array) -> Box:
         """The box of rows (context, action), with the context fixed."""
+        context = as_vector(context, None, "context")
         return Box(np.concatenate((context, self.low)), np.concatenate((context, self.high)))
 
     def state_dict(self) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from mixbandit._checks import (
     Array,
     as_float_array,
     as_number,
+    check_finite,
     finite,
     positive,
     positive_int,
@@ -100,9 +101,10 @@ class FromRegressor:
         self._fitted = False
 
     def predict(self, x: Array) -> tuple[float, float]:
+        row = _one_row(x)
         if not self._fitted:
             return self._mean, self._variance
-        predicted = as_float_array(self.regressor.predict(x[None]), "the regressor's prediction")
+        predicted = as_float_array(self.regressor.predict(row[None]), "the regressor's prediction")
         if predicted.size != 1:
             raise InvalidInput(f"the regressor must predict one value per row, got shape {predicted.shape}")
         mean = float(predicted.ravel()[0])
@@ -111,10 +113,13 @@ class FromRegressor:
         return mean, max(sum(self._errors2) / len(self._errors2) - self.sigma**2, 0.0)
 
     def update(self, x: Array, r: float) -> None:
+        row, reward = _one_row(x), finite(r, "r")
+        if self._actions and self._actions[0].shape != row.shape:
+            raise InvalidInput(f"x must have shape {self._actions[0].shape}, as before, got {row.shape}")
         if self._fitted:
-            self._errors2.append((r - self.predict(x)[0]) ** 2)
-        self._actions.append(np.array(x))
-        self._rewards.append(r)
+            self._errors2.append((reward - self.predict(row)[0]) ** 2)
+        self._actions.append(row.copy())
+        self._rewards.append(reward)
         if len(self._rewards) % self.refit_every == 0:
             self.regressor.fit(np.array(self._actions), np.array(self._rewards))
             self._fitted = True
@@ -126,3 +131,11 @@ class FromRegressor:
         new._actions, new._rewards = list(self._actions), list(self._rewards)
         new._errors2 = self._errors2.copy()
         return new
+
+
+def _one_row(x: ArrayLike) -> Array:
+    row = as_float_array(x, "x")
+    if row.ndim != 1:
+        raise InvalidInput(f"x must be one action row, got shape {row.shape}")
+    check_finite(row, "x")
+    return row

@@ -173,13 +173,13 @@ class ConfidenceSequence(abc.ABC):
         """
         if type(other) is not type(self):
             raise NotMergeable(f"a {type(self).__name__} cannot be merged with a {type(other).__name__}")
-        merged = self.moment.rule.merge(self.moment.data, other.moment.data)
         if self.features is not other.features and isinstance(self.features, FromCallable):
             raise NotMergeable("feature functions must be the same object in both sequences")
         difference = self.difference(other)
         if difference is not None:
             raise NotMergeable(f"the sequences differ in {difference}")
         new = self.copy()
+        merged = self.moment.rule.merge(self.moment.data, other.moment.data)
         new._home = _OwnHome(self.moment.with_data(merged))
         return new
 

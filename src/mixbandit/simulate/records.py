@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixbandit import plots
-from mixbandit._checks import Array, as_path, instance_of, shown
+from mixbandit._checks import Array, as_path, as_text, instance_of, shown
 from mixbandit._extras import import_extra
 from mixbandit._files import write_atomically
 from mixbandit.actions import storable_label
@@ -63,7 +63,10 @@ class Records:
     """The rounds of one run, in order."""
 
     def __init__(self, rows: list[Record] | None = None) -> None:
-        self.rows: list[Record] = [] if rows is None else rows
+        given = instance_of([] if rows is None else rows, list, "rows", "a list of records")
+        for row in given:
+            instance_of(row, Record, "a row", "a Record")
+        self.rows: list[Record] = given
         self.stopped: str | None = None  # why the run ended before its last round
 
     def __len__(self) -> int:
@@ -80,12 +83,11 @@ class Records:
         return f"Records(rounds={len(self)}{total}{'' if self.stopped is None else f', stopped: {self.stopped}'})"
 
     def append(self, record: Record) -> None:
-        self.rows.append(record)
+        self.rows.append(instance_of(record, Record, "record", "a Record"))
 
     def column(self, name: str) -> np.ndarray[Any, Any]:
         """One column: numbers, with NaN for unknown values; labels as objects; actions as (n, dim)."""
-        if not isinstance(name, str):
-            raise InvalidInput(f"name must be the name of a column, got {shown(name)}")
+        name = as_text(name, "name")
         if name in ("action", "context"):
             return np.array([getattr(row, name) for row in self])
         if name not in _SCALARS:

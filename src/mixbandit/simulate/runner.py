@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from mixbandit._checks import as_number, as_path, finite, flag, instance_of, is_integer, nonnegative, positive_int, shown
+from mixbandit._checks import as_number, as_path, finite, flag, instance_of, nonnegative, nonnegative_int, positive_int, shown
 from mixbandit._files import read_state, write_state
 from mixbandit.bandits import Choice, Policy, difference, is_state_of
 from mixbandit.certificates import Certificate
@@ -251,9 +251,7 @@ class _Run:
 
 def _rounds_late(delay: int) -> int:
     """A delay as an int ≥ 0."""
-    if not is_integer(delay) or delay < 0:
-        raise InvalidInput(f"delay must be an integer ≥ 0, or None for a reward that never arrives; got {shown(delay)}")
-    return int(delay)
+    return nonnegative_int(delay, "delay, unless it is None for a reward that never arrives,")
 
 
 @contextlib.contextmanager

@@ -24,7 +24,7 @@ from mixbandit.errors import DamagedState, InvalidInput, NotStorable
 _MOST_LISTED = 10_000
 # A value is on the grid if it is off by less than this share of a step.
 _OFF_STEP = 1e-6
-_MOST_CHOICES = 100_000
+_MOST_CHOICES, _MOST_STEPS = 100_000, 2**53  # beyond the latter, steps are finer than floats
 
 
 class Parameter(abc.ABC):
@@ -83,9 +83,10 @@ class _Number(Parameter):
             raise InvalidInput(f"{kind}: a logarithmic scale needs low > 0, got low={self.low!r}")
         if self.step is None:
             return
-        if not 0 < as_number(self.step, f"{kind}: step") <= self.high - self.low:
+        step, width = as_number(self.step, f"{kind}: step"), self.high - self.low
+        if not width / _MOST_STEPS <= step <= width or not step:
             raise InvalidInput(
-                f"{kind}: step must be positive and at most high − low = {self.high - self.low:g}, "
+                f"{kind}: step must be positive, not too small, and at most high − low = {width:g}, "
                 f"got {shown(self.step)}"
             )
         object.__setattr__(self, "step", as_type(self.step))

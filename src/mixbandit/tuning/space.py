@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mixbandit._checks import LARGEST_BATCH, Array, as_generator, as_vector, positive_int, shown
+from mixbandit._checks import LARGEST_BATCH, Array, as_generator, as_text, as_vector, positive_int, shown
 from mixbandit.actions import Box, Levels, MixedBox, Pin
 from mixbandit.errors import InvalidInput, reading
 from mixbandit.tuning.parameters import Categorical, Parameter, parameter_from_state_dict
@@ -44,6 +44,7 @@ class Space(Mapping[str, Parameter]):
 
     def is_active(self, name: str, parameters: Mapping[str, Any]) -> bool:
         """Whether a parameter matters, given the values of those it depends on."""
+        name = as_text(name, "name")
         self.columns(name)
         if name not in self.conditions:
             return True
@@ -99,9 +100,10 @@ class Space(Mapping[str, Parameter]):
 
     def columns(self, name: str) -> range:
         """The columns of a parameter."""
-        if not isinstance(name, str) or name not in self._columns:
-            raise InvalidInput(f"there is no parameter {shown(name)}; the parameters are {', '.join(self)}")
-        return self._columns[name]
+        known = as_text(name, "the name of a parameter")
+        if known not in self._columns:
+            raise InvalidInput(f"there is no parameter {shown(known)}; the parameters are {', '.join(self)}")
+        return self._columns[known]
 
     def encode(self, parameters: Mapping[str, Any]) -> Array:
         """A row (dim,) from a dict that gives every parameter a value."""

@@ -71,6 +71,8 @@ class Tuner(Reports):
         **stated: Unpack[Stated],
     ) -> None:
         self.space = space if isinstance(space, Space) else Space(space)
+        if assumptions is not None:
+            instance_of(assumptions, Assumptions, "assumptions", "an Assumptions object, or stated as keywords")
         self.assumptions = Assumptions.of(assumptions, stated).towards("maximize")
         sequence = self.assumptions.sequence(self.space, features, mixture)
         self.initial, exactly = nonnegative_int(initial, "initial"), flag(exact, "exact")
