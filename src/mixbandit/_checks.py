@@ -7,6 +7,7 @@ Conversions run code of other libraries and of users, which may raise anything: 
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 from collections.abc import Callable, Mapping
@@ -35,8 +36,21 @@ LARGEST_COUNT, LARGEST_DIMENSION, LARGEST_BATCH = 2**63 - 1, 1_000_000, 1_000_00
 
 _FLOAT64 = np.dtype(np.float64)
 _LONGEST_SHOWN = 80
+_PLAIN, _LISTS = frozenset((float, int)), frozenset((list, tuple))
+_DEEPEST = 64  # numpy refuses lists nested more deeply
 # float() would read text, and drop the imaginary part of numpy's complex numbers.
-_NOT_NUMBERS = (str, bytes, bytearray, memoryview, complex, np.complexfloating, np.datetime64, np.timedelta64)
+_NOT_NUMBERS = (
+    bool,
+    np.bool_,
+    str,
+    bytes,
+    bytearray,
+    memoryview,
+    complex,
+    np.complexfloating,
+    np.datetime64,
+    np.timedelta64,
+)
 
 
 def shown(value: Any) -> str:
@@ -62,20 +76,23 @@ def as_float_array(value: ArrayLike, name: str) -> Array:
 
 
 def _converted(value: Any) -> Array:
-    _refuse_gradient(value)
-    if isinstance(value, bytes | bytearray):  # numpy would read the bytes as small integers
-        raise TypeError(f"a {type(value).__name__}")
-    if hasattr(type(value), "toarray"):
-        raise TypeError(f"sparse, of shape {value.shape}: make it dense first, with toarray()")
     _refuse_masked(value)
+    if type(value) not in _LISTS:
+        _refuse_gradient(value)
+        if isinstance(value, bytes | bytearray):  # numpy would read the bytes as small integers
+            raise TypeError(f"a {type(value).__name__}")
+        if hasattr(type(value), "toarray"):
+            raise TypeError(f"sparse, of shape {value.shape}: make it dense first, with toarray()")
     array = np.asarray(value)
+    if array.dtype is _FLOAT64:
+        return array
     if array.dtype.kind == "O":
         cells = [float(cell) if isinstance(cell, bool | np.bool_) else _number(cell) for cell in array.flat]
         return np.array(cells, dtype=np.float64).reshape(array.shape)
     if array.dtype.kind not in "biuf":
         raise TypeError(f"dtype {array.dtype}")
     with np.errstate(over="ignore"):  # what is too large for float64 becomes infinite, and is refused as that
-        return array.astype(np.float64, copy=False)
+        return array.astype(np.float64)
 
 
 def _refuse_gradient(value: Any) -> None:
@@ -86,14 +103,21 @@ def _refuse_gradient(value: Any) -> None:
 
 def _refuse_masked(value: Any) -> None:
     """Numpy drops masks in np.asarray, also those of arrays inside lists."""
-    if isinstance(value, np.ma.MaskedArray):
-        if np.ma.is_masked(value):
+    if not isinstance(value, list | tuple):
+        if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
             raise TypeError("masked entries have no value")
-    elif isinstance(value, list | tuple):
-        kinds = set(map(type, value))
-        if any(issubclass(kind, list | tuple | np.ma.MaskedArray) for kind in kinds):
-            for part in value:
-                _refuse_masked(part)
+        return
+    level: Any = value
+    for _ in range(_DEEPEST):  # one fast pass per level of nested lists
+        kinds = set(map(type, level))
+        if kinds <= _PLAIN:
+            return
+        if not kinds <= _LISTS:
+            for part in level:
+                if not isinstance(part, list | tuple):
+                    _refuse_masked(part)
+            level = [part for part in level if isinstance(part, list | tuple)]
+        level = list(itertools.chain.from_iterable(level))
 
 
 def as_number(value: Any, name: str) -> float:
@@ -108,7 +132,7 @@ def as_number(value: Any, name: str) -> float:
 
 def _number(value: Any) -> float:
     _refuse_masked(value)
-    if isinstance(value, bool | np.bool_) or isinstance(value, _NOT_NUMBERS):
+    if isinstance(value, _NOT_NUMBERS):
         raise TypeError(f"a {type(value).__name__}")
     if isinstance(value, Real | Decimal):
         return float(value)
@@ -174,6 +198,16 @@ def positive(value: float, name: str, least: float = SMALLEST_SETTING, most: flo
     return number
 
 
+def positive_array(value: ArrayLike, name: str) -> Array:
+    """`value` as positive floats, one or several."""
+    numbers = as_float_array(value, name)
+    if not numbers.ndim:
+        return np.asarray(positive(value, name), dtype=np.float64)  # type: ignore[arg-type]
+    for number in numbers.flat:
+        positive(float(number), name)
+    return numbers
+
+
 def multiplier(value: float, name: str) -> float:
     """`value` as a multiplier α > 0, which is in units of squared features."""
     return positive(value, name, SMALLEST_MULTIPLIER, LARGEST_MULTIPLIER)
@@ -195,12 +229,12 @@ def nonnegative(value: float, name: str, most: float = LARGEST_SETTING) -> float
     return number
 
 
-def as_range(value: tuple[float, float], name: str) -> tuple[float, float]:
+def as_range(value: Any, name: str) -> tuple[float, float]:
     """`value` as a pair of finite numbers low < high."""
     if not isinstance(value, list | tuple):
-        value = as_float_array(value, name)  # type: ignore[assignment]
-        if np.shape(value) != (2,):
-            raise InvalidInput(f"{name} must be a pair (low, high), got shape {np.shape(value)}")
+        value = as_float_array(value, name)
+        if value.shape != (2,):
+            raise InvalidInput(f"{name} must be a pair (low, high), got shape {value.shape}")
     elif len(value) != 2:
         raise InvalidInput(f"{name} must be a pair (low, high), got {shown(value)}")
     low, high = as_number(value[0], name), as_number(value[1], name)
@@ -247,11 +281,9 @@ def dimension(value: int, name: str) -> int:
     return positive_int(value, name, LARGEST_DIMENSION)
 
 
-def flag(value: bool, name: str) -> bool:
+def flag(value: Any, name: str) -> bool:
     """`value`, if it is True or False; "no" and 0 are not."""
-    if value is True or value is False:
-        return value
-    if isinstance(value, np.bool_):
+    if isinstance(value, bool | np.bool_):
         return bool(value)
     raise InvalidInput(f"{name} must be True or False, got {shown(value)}")
 
@@ -298,7 +330,7 @@ def as_path(value: str | os.PathLike[str], name: str = "path") -> Path:
     return path
 
 
-def as_generator(rng: int | np.random.Generator | None, name: str = "rng") -> np.random.Generator:
+def as_generator(rng: Any, name: str = "rng") -> np.random.Generator:
     """A Generator from a seed, a Generator or None (fresh entropy).
 
     Seeds are integers ≥ 0 of any size, sequences of them, or numpy's SeedSequence.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import Array, as_float_array, as_number, check_finite, positive, shown
+from mixbandit._checks import Array, as_float_array, as_number, check_finite, positive, positive_array, shown
 from mixbandit.errors import DamagedState, InvalidInput
 
 
@@ -18,11 +18,9 @@ class Kernel(abc.ABC):
     """A stationary kernel: `variance` times a profile of the distance in units of `lengthscale`."""
 
     def __init__(self, lengthscale: ArrayLike = 1.0, variance: float = 1.0) -> None:
-        scales = as_float_array(lengthscale, "lengthscale")
+        scales = positive_array(lengthscale, "lengthscale")
         if scales.ndim > 1 or scales.size == 0:
             raise InvalidInput(f"lengthscale must be one number or one per input, got shape {scales.shape}")
-        for scale in scales.flat:
-            positive(float(scale), "lengthscale")
         self.lengthscale, self.variance = scales.copy(), positive(variance, "variance")
 
     def __call__(self, A: Array, B: Array) -> Array:

@@ -133,11 +133,11 @@ def curve(
 ) -> Axes:
     """A line over x (n,) in the colour and style of its position, with a band from low to high if given."""
     x, y = _columns(x=x, y=y)
-    band = None if low is None or high is None else _columns(x=x, low=low, high=high)
+    band = None if low is None or high is None else _columns(x=x, low=low, high=high)[1:]
     place, marked, label = nonnegative_int(position, "position"), flag(marks, "marks"), as_text(label, "label")
     colour = COLOURS[place % len(COLOURS)]
     if band is not None:
-        _on(ax).fill_between(*band, color=colour, alpha=0.2, linewidth=0)
+        _on(ax).fill_between(x, band[0], band[1], color=colour, alpha=0.2, linewidth=0)
     _on(ax).plot(x, y, color=colour, linestyle=LINES[place % len(LINES)], linewidth=1.4, label=label,
                  marker=MARKERS[place % len(MARKERS)] if marked else None, markersize=4)  # fmt: skip
     return ax

@@ -1,4 +1,4 @@
-"""Every public callable × each of its arguments × a table of odd values: it works, or one of our errors names the value.
+"""Every public callable × each of its arguments × a table of odd values: it works, or our error names the value.
 
 A foreign exception, a hang, a NaN, an object that fails in use, or changed state after an error is a failure. Errors of
 the operating system are its own, where a path is given. `page` writes the errors that users see to docs/errors.md.
@@ -28,12 +28,12 @@ from mixbandit.errors import NotStorable
 from tests.battery.odd_values import BOOLEANS, LOSSY, MASKED, MISSING, PLAIN, TEXT, values
 from tests.battery.public_calls import CALLS, Call, fingerprint
 from tests.battery.tally import Progress, Tally, silent
-from tests.helpers import sequences as problem
 from tests.helpers.worlds import ARMS, PHI
 
 SECONDS = 30
 """A call that takes longer hangs."""
 _PATHS = ("path", "checkpoint", "name")
+_LONGEST_ERROR = 1000
 
 
 class Hung(BaseException):
@@ -94,31 +94,35 @@ def tried(case: Case, table: dict[str, Callable[[], Any]]) -> Outcome:
     subject = None if call.subject is None else call.subject()
     before = None if subject is None else fingerprint(subject)
     valid = call.arguments()
-    arguments = {**valid, case.argument: table[case.value]()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of numpy about its own matrices
+        arguments = {**valid, case.argument: table[case.value]()}
     try:
         with _limited(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.simplefilter("error", RuntimeWarning)  # overflow, or a lost imaginary part
             result = call(subject, arguments)
             wrong = misread(case, valid[case.argument]) or nonsense(result) or use(result)
-    except mb.AssumptionsRefuted as error:
-        return Outcome(type(error).__name__, str(error))  # data that contradict what was stated are learnt, and said
-    except mb.MixbanditError as error:
-        if subject is not None and fingerprint(subject) != before:
-            return Outcome("failed", f"the state changed, although {error!r}")
-        if len(str(error)) > 1000:
-            return Outcome("failed", f"a message of {len(str(error))} characters: {str(error)[:100]}…")
-        return Outcome(type(error).__name__, str(error))
-    except OSError as error:
-        if case.argument in _PATHS:
-            return Outcome("OSError", str(error))
-        return Outcome("failed", _located(error))
-    except Hung:
-        return Outcome("failed", f"took longer than {SECONDS} seconds")
-    except Exception as error:
-        changed = "; the state changed" if subject is not None and fingerprint(subject) != before else ""
-        return Outcome("failed", _located(error) + changed)
+    except (Exception, Hung) as error:
+        # Data that contradict what was stated are learnt, and said.
+        kept = subject is None or isinstance(error, mb.AssumptionsRefuted) or fingerprint(subject) == before
+        return judged(error, path=case.argument in _PATHS, kept=kept)
     return Outcome("failed", wrong) if wrong else Outcome("worked")
+
+
+def judged(error: BaseException, *, path: bool, kept: bool) -> Outcome:
+    """The outcome of a call that raised: refused, unless it is foreign or came too late."""
+    if isinstance(error, Hung):
+        return Outcome("failed", f"took longer than {SECONDS} seconds")
+    ours = isinstance(error, mb.MixbanditError) or (path and isinstance(error, OSError))
+    problem = "" if ours else _located(error)
+    if not kept:
+        problem += f"; the state changed, although {type(error).__name__} was raised"
+    if ours and len(str(error)) > _LONGEST_ERROR:
+        problem += f"; a message of {len(str(error))} characters: {str(error)[:100]}…"
+    if problem:
+        return Outcome("failed", problem)
+    return Outcome("OSError" if isinstance(error, OSError) else type(error).__name__, str(error))
 
 
 def _empty(folder: Path) -> None:
@@ -189,45 +193,42 @@ def nonsense(result: Any) -> str:
     return ""
 
 
-_ROW = np.array([[0.3, 0.4]])
-
-
 def use(made: Any) -> str:
     """Use what was made, as its owner would next; errors are those of the call that made it."""
     repr(made)
     if hasattr(made, "state_dict"):
         with contextlib.suppress(NotStorable):
             digest(made.state_dict())
-    if isinstance(made, mb.Policy):
-        copy = made.at(made.state)
-        features = copy.sequence.features
-        context = None if copy.actions is None else np.full(features.dim_in - copy.actions.dim, 0.3)
-        arms = np.eye(features.dim_in) if copy.actions is None else None
-        choice = copy.ask(arms, context=context if context is not None and len(context) else None)
-        copy.tell(choice, 0.1)
-        return nonsense(choice)
-    if isinstance(made, mb.ConfidenceSequence):
-        row = np.full((1, made.features.dim_in), 0.3)
-        return nonsense(made.after(row, [0.1]).upper(row))
-    if isinstance(made, mb.FeatureMap):
-        return nonsense(made(made.probes()))
-    if isinstance(made, mb.Mixture | mb.FromRegressor):
-        features = 2 if isinstance(made, mb.Linear) else PHI
-        mixed = mb.MartingaleMixture(features, sigma=0.1, norm_bound=2.0, mixture=made)
-        return nonsense(mixed.update(np.vstack((_ROW,) * 3), [0.1, 0.2, 0.1]).upper(_ROW))
-    if isinstance(made, mb.RBF | mb.Matern):
-        return nonsense(made(_ROW, _ROW))
-    if isinstance(made, mb.Space):
-        return nonsense(made.encode_all(made.sample(2, rng=0)))
-    if isinstance(made, mb.Float | mb.Int | mb.Categorical):
-        return nonsense(made.encode(made.decode(made.at(0.5)), "parameter"))
-    if isinstance(made, mb.Tuner):
-        copy = made.copy()
-        copy.tell(copy.ask(), 0.5)
-    if isinstance(made, mb.Environment):
-        return _played(made)
-    if isinstance(made, mb.Arms | mb.Box):
-        return nonsense(made.given(np.array([0.5])).state_dict())
+    return next((try_out(made) for kinds, try_out in _USES.items() if isinstance(made, kinds)), "")
+
+
+_ROW = np.array([[0.3, 0.4]])
+
+
+def _asked_and_told(policy: mb.Policy) -> str:
+    copy = policy.at(policy.state)
+    features = copy.sequence.features
+    context = None if copy.actions is None else np.full(features.dim_in - copy.actions.dim, 0.3)
+    arms = np.eye(features.dim_in) if copy.actions is None else None
+    choice = copy.ask(arms, context=context if context is not None and len(context) else None)
+    copy.tell(choice, 0.1)
+    return nonsense(choice)
+
+
+def _informed(sequence: mb.ConfidenceSequence) -> str:
+    row = np.full((1, sequence.features.dim_in), 0.3)
+    return nonsense(sequence.after(row, [0.1]).upper(row))
+
+
+def _mixed(mixture: Any) -> str:
+    features = 2 if isinstance(mixture, mb.Linear) else PHI
+    sequence = mb.MartingaleMixture(features, sigma=0.1, norm_bound=2.0, mixture=mixture)
+    return nonsense(sequence.update(np.vstack((_ROW,) * 3), [0.1, 0.2, 0.1]).upper(_ROW))
+
+
+def _tuned(tuner: mb.Tuner) -> str:
+    copy = tuner.copy()
+    copy.tell(copy.ask(), 0.5)
     return ""
 
 
@@ -240,3 +241,91 @@ def _played(environment: mb.Environment) -> str:
     return nonsense([environment.reward(0, choice), environment.expected(0, choice), environment.best(0)])
 
 
+_USES: dict[Any, Callable[[Any], str]] = {
+    mb.Policy: _asked_and_told,
+    mb.ConfidenceSequence: _informed,
+    mb.FeatureMap: lambda features: nonsense(features(features.probes())),
+    (mb.Mixture, mb.FromRegressor): _mixed,
+    (mb.RBF, mb.Matern): lambda kernel: nonsense(kernel(_ROW, _ROW)),
+    mb.Space: lambda space: nonsense(space.encode_all(space.sample(2, rng=0))),
+    (mb.Float, mb.Int, mb.Categorical): lambda made: nonsense(made.encode(made.decode(made.at(0.5)), "parameter")),
+    mb.Tuner: _tuned,
+    mb.Environment: _played,
+    (mb.Arms, mb.Box): lambda region: nonsense(list(region.given(np.array([0.5])).state_dict().values())),
+}
+
+
+# --- the page
+
+_INTRODUCTION = """# Errors
+
+Every error that mixbandit raises on purpose is a `MixbanditError`. Wrong arguments raise `InvalidInput`, which is also
+a `ValueError`: the message names the argument, what was given and what is expected, and nothing has changed. Numbers
+and arrays of numpy, pandas, polars and torch (without a gradient), `Decimal` and `Fraction` are accepted wherever they mean
+one thing. Masked entries, complex numbers, text and sets are refused, and options take `True` or `False` only. Errors
+of the operating system, as for a folder that does not exist, are passed on.
+
+| error | when |
+|---|---|
+"""
+_EXAMPLES = """
+## Examples, by callable
+
+What happens to wrong values, argument by argument: one or two errors for each, as examples. Arguments that accept
+everything are left out. Generated by `python -m tests.battery.bad_values`, which calls everything public with odd
+values.
+"""
+_LONGEST_MESSAGE, _MOST_KINDS = 150, 2
+
+
+def page(path: Path) -> None:
+    """Write the errors of every public callable to a page, one line per argument and kind of error."""
+    kinds = [kind for kind in vars(mb.errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
+    table = "".join(f"| `{kind.__name__}` | {(kind.__doc__ or '').splitlines()[0]} |\n" for kind in kinds)
+    path.write_text(_INTRODUCTION + table + _EXAMPLES + "".join(section(name) for name in callables()), "utf-8")
+
+
+def callables() -> dict[str, Call]:
+    """One call of every callable, by the name that defines it: methods and constructors are inherited by many."""
+    calls: dict[Any, Call] = {}
+    names: dict[Any, list[str]] = {}
+    for call in CALLS:
+        shared = call.target.__init__ if isinstance(call.target, type) else call.target
+        calls.setdefault(shared, call)
+        owner, _, method = shared.__qualname__.partition(".")
+        inherited = call.subject is not None and hasattr(mb, owner)
+        name = f"{owner}.{method}" if inherited else call.name
+        if name not in names.setdefault(shared, []):
+            names[shared].append(name)
+    found = {", ".join(sorted(names[shared])).replace(".__call__", "(…)"): call for shared, call in calls.items()}
+    return dict(sorted(found.items(), key=lambda item: item[0].lower()))
+
+
+def section(name: str) -> str:
+    """The part of the page about one callable."""
+    call = callables()[name]
+    lines = []
+    with _somewhere_else():
+        for argument in call.parameters:
+            for kind, message in examples(call, argument):
+                lines.append(f"| `{argument}` | `{kind}` | {_quoted(message)} |\n")
+    return f"\n### {name}\n\n| argument | error | example |\n|---|---|---|\n{''.join(lines)}" if lines else ""
+
+
+def examples(call: Call, argument: str) -> list[tuple[str, str]]:
+    """Different errors for plain values of one argument: their type, and the first message of each kind."""
+    found: dict[tuple[str, str], str] = {}
+    for value in PLAIN:
+        what, message = tried(Case(call, argument, value), PLAIN)
+        if what not in ("worked", "failed", "OSError") and " at 0x" not in message:
+            found.setdefault((what, re.split(r"got |: |, not ", message)[0]), message)
+    return [(what, message) for (what, _), message in found.items()][:_MOST_KINDS]
+
+
+def _quoted(message: str) -> str:
+    line = " ".join(message.split()).replace("|", "\\|").replace("`", "'")
+    return f"`{line if len(line) <= _LONGEST_MESSAGE else line[: _LONGEST_MESSAGE - 1] + '…'}`"
+
+
+if __name__ == "__main__":
+    page(Path("docs/errors.md").resolve())

@@ -246,7 +246,8 @@ MISSING = tuple(name for name in _PACKAGES if importlib.util.find_spec(name) is 
 """Packages that are not installed here: their values are not tried."""
 
 
-# What must never be taken for something else: masked entries have no value; an imaginary part or a gradient would be lost.
+# What must never be taken for something else: masked entries have no value, imaginary parts and gradients would be
+# lost.
 MASKED = frozenset(
     {
         "masked",

@@ -1,7 +1,7 @@
 """Every public callable with one valid call: what the table of bad values starts from.
 
-`discovered` finds the callables by looking, `CALLS` has a call of each, and `EXCLUDED` says why others have none; a test
-holds the three against each other, so that a new public name must join.
+`discovered` finds the callables by looking, `CALLS` has a call of each, and `EXCLUDED` says why others have none; a
+test holds the three against each other, so that a new public name must join.
 """
 
 import fnmatch
@@ -20,9 +20,11 @@ from mixbandit._files import digest
 from mixbandit.bandits import Optimism
 from mixbandit.errors import NotStorable
 from tests.helpers import sequences as problem
-from tests.helpers.worlds import ARMS, BOX, PHI, SETTINGS, THETA, reward
+from tests.helpers.worlds import ARMS, BOX, PHI, THETA, reward
 
 Arguments = dict[str, Any]
+# A wide noise level: valid calls must not refute what is stated.
+SETTINGS = {"sigma": 1.0, "norm_bound": 5.0, "delta": 0.05}
 
 
 @dataclass(frozen=True)
@@ -196,6 +198,10 @@ class _Regressor:
 # --- the calls
 
 
+def _same(subject: Any) -> Callable[[], Any]:
+    return lambda: subject
+
+
 def _many(subjects: dict[str, Callable[[], Any]], methods: dict[str, Callable[[], Arguments]]) -> list[Call]:
     """Every method of every subject that has it; the class of the subject is in the name."""
     calls = []
@@ -231,10 +237,7 @@ _TRIED = [({"C": 0.1 * (i + 1), "kernel": "rbf"}, 0.5) for i in range(6)]
 _VECTOR = [0.1, 0.2, 0.3]
 
 CONSTRUCTORS: dict[str, Callable[[], Arguments]] = {
-    **{
-        kind: (lambda: dict(_NAMED))
-        for kind in ("CMMUCB", "AMMUCB", "OFUL", "IDS", "FreqTS", "Greedy", "Uniform")
-    },
+    **{kind: (lambda: dict(_NAMED)) for kind in ("CMMUCB", "AMMUCB", "OFUL", "IDS", "FreqTS", "Greedy", "Uniform")},
     "UCB": lambda: {"sequence": _mixture(), "actions": ARMS, "alpha": None, "exploration": 1.0, **_OPTIONS},
     "Policy": lambda: {"sequence": _mixture(), "actions": ARMS, "rule": Optimism(), **_OPTIONS},
     "InformationDirected": lambda: {"sequence": mb.OFULSequence(**_STATED), "actions": ARMS},
@@ -436,6 +439,17 @@ _BOUNDING: dict[str, Callable[[], Arguments]] = {
     "log_evalue": lambda: {"theta": problem.THETA.copy()},
     "pvalue": lambda: {"theta": problem.THETA.copy()},
 }
+
+
+def _bounding(name: str) -> dict[str, Callable[[], Arguments]]:
+    """The methods that a sequence supports, with one of its kind to merge with."""
+    methods = {**_BOUNDING, "merge": lambda: {"other": sequence(name)}}
+    without = ("log_evalue", "pvalue") if "misspecified" in name else ()
+    if name in ("gaussian", "adaptive", "grid of anything"):  # they depend on the order of rewards
+        without = ("merge",)
+    return {method: arguments for method, arguments in methods.items() if method not in without}
+
+
 _MAPPING: dict[str, Callable[[], Arguments]] = {
     "__call__": lambda: {"actions": [[0.3, 0.4]]},
     "vjp": lambda: {"actions": [[0.3, 0.4]], "v": np.ones(4)},
@@ -492,14 +506,13 @@ CALLS: tuple[Call, ...] = (
     *_many({n: functools.partial(policy, n) for n in POLICIES if "context" not in n}, _PLAYING),
     *_many({n: functools.partial(policy, n) for n in POLICIES if "context" in n}, _IN_CONTEXT),
     *_many({"several": functools.partial(policy, "AMMUCB")}, _SEVERAL),
-    *_many({n: functools.partial(sequence, n) for n in problem.SEQUENCES}, _BOUNDING),
+    *(call for n in problem.SEQUENCES for call in _many({n: functools.partial(sequence, n)}, _bounding(n))),
     *_many(
         {"RunningIntersection": lambda: mb.RunningIntersection(sequence("standard"), problem.PROBES)},
         {"update": _BOUNDING["update"]},
     ),
     *_many(
         {
-            "Identity": lambda: mb.Identity(2),
             "RandomFourier": lambda: mb.RandomFourier(2, 4, rng=0),
             "RandomLayer": lambda: mb.RandomLayer(2, 4, rng=0),
             "FromCallable": lambda: mb.FromCallable(lambda a: np.hstack((a, a)), 2, 4),
@@ -507,6 +520,7 @@ CALLS: tuple[Call, ...] = (
         },
         _MAPPING,
     ),
+    *_many({"Identity": lambda: mb.Identity(4)}, _WIDER),
     *_many({"Interaction": lambda: mb.Interaction(2, 2)}, _WIDER),
     *_many({"Disjoint": lambda: mb.Disjoint(2, 2)}, _PER_ARM),
     *_many(
@@ -518,7 +532,7 @@ CALLS: tuple[Call, ...] = (
     *_many({"Tuner": tuner}, _TUNING),
     *_many({"Space": _space}, _SPACE),
     *(
-        Call(f"{type(parameter).__name__}.encode", functools.partial(dict, value=value, name=name), lambda p=parameter: p)
+        Call(f"{type(parameter).__name__}.encode", functools.partial(dict, value=value, name=name), _same(parameter))
         for name, (parameter, value) in _VALUES.items()
     ),
     *_many({"Records": lambda: mb.Records(list(_recorded()))}, {
@@ -620,5 +634,3 @@ def _of_class(name: str, kind: type) -> dict[str, tuple[str, ...]]:
 def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
     named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     return tuple(p.name for p in inspect.signature(function).parameters.values() if p.kind in named)
-
-

@@ -81,8 +81,13 @@ def _labels(labels: Iterable[Hashable] | None, n: int) -> tuple[Hashable, ...] |
     if labels is None:
         return None
     try:
-        if isinstance(labels, bytes | Mapping | AbstractSet):  # numbers, keys, or in no order
-            raise TypeError(f"got a {type(labels).__name__}")
+        if isinstance(labels, bytes | bytearray | Mapping | AbstractSet):  # numbers, keys, or in no order
+            raise TypeError(f"a {type(labels).__name__}")
+        if hasattr(type(labels), "__array__"):  # arrays, Series, tensors; not tables
+            array = np.asarray(labels)
+            if array.ndim != 1 or np.ma.is_masked(labels):
+                raise TypeError(f"an array of shape {array.shape}")
+            labels = list(array)
         # numpy's scalars become Python's, which can be stored and compare the same. No more than can be used: some
         # iterables never end.
         given = itertools.islice(labels, n + 1)

@@ -18,7 +18,9 @@ class Box:
         given = [as_float_array(end, name) for end, name in ((low, "low"), (high, "high"))]
         ends = [np.atleast_1d(end) for end in given]
         if ends[0].ndim != 1 or ends[0].shape != ends[1].shape or not ends[0].size:
-            raise InvalidInput(f"low and high must be vectors of one length ≥ 1, got {given[0].shape}, {given[1].shape}")
+            raise InvalidInput(
+                f"low and high must be vectors of one length ≥ 1, got {given[0].shape}, {given[1].shape}"
+            )
         for end, name in zip(ends, ("low", "high"), strict=True):
             check_finite(end, name)
         wrong = np.flatnonzero(ends[0] > ends[1])

@@ -18,7 +18,7 @@ from mixbandit._checks import (
     as_number,
     check_finite,
     is_integer,
-    positive,
+    positive_array,
     shown,
 )
 from mixbandit.bandits import persistent
@@ -166,12 +166,12 @@ def parse_told(
     check_finite(values, "reward", LARGEST_DATUM)
     if sigma is None:
         return choices, values, [None] * len(choices)
-    levels = as_float_array(sigma, "sigma").ravel()
+    levels = positive_array(sigma, "sigma").ravel()
     if len(levels) not in (1, len(choices)):
         raise InvalidInput(f"sigma must be one number or {len(choices)}, got {len(levels)}")
-    known = [positive(float(level), "sigma") for level in np.broadcast_to(levels, (len(choices),))]
-    check_finite(state.moment.rule.weights(np.array(known)) * values, "reward", LARGEST_DATUM)
-    return choices, values, list(known)
+    known = np.broadcast_to(levels, (len(choices),))
+    check_finite(state.moment.rule.weights(known) * values, "reward", LARGEST_DATUM)
+    return choices, values, known.tolist()
 
 
 def _several(choices: Any) -> list[Any]:
@@ -182,7 +182,7 @@ def _several(choices: Any) -> list[Any]:
         if hasattr(type(choices), "__array__") and not np.ma.is_masked(choices):
             array = np.asarray(choices)
             if array.ndim == 1:  # not a table: iterating would give the names of its columns
-                return array.tolist()
+                return list(array.tolist())
     except Exception as error:  # the code of users and of other libraries
         raise InvalidInput(f"a reward is told for a Choice or its id, got {shown(choices)} ({error})") from error
     raise InvalidInput(f"a reward is told for a Choice or its id, or a list of them, got {shown(choices)}")

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import Array, as_float_array, as_generator, dimension, one_of, positive
+from mixbandit._checks import Array, as_generator, dimension, one_of, positive_array
 from mixbandit.errors import DamagedState, InvalidInput
 from mixbandit.features.base import FeatureMap
 
@@ -115,11 +115,9 @@ class RandomFourier(_RandomAffine):
         rng: int | np.random.Generator | None = None,
     ) -> None:
         dim_in, dim = dimension(dim_in, "dim_in"), dimension(dim, "dim")
-        scales = as_float_array(lengthscale, "lengthscale")
+        scales = positive_array(lengthscale, "lengthscale")
         if scales.shape not in ((), (1,), (dim_in,)):
             raise InvalidInput(f"lengthscale must be one number or {dim_in}, got shape {scales.shape}")
-        for scale in scales.flat:
-            positive(float(scale), "lengthscale")
         generator = as_generator(rng)
         frequencies = generator.normal(size=(dim, dim_in)) / scales
         super().__init__(frequencies, generator.uniform(0.0, 2.0 * np.pi, size=dim))

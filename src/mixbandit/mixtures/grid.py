@@ -32,8 +32,8 @@ class Grid(Mixture):
 
     def __init__(self, members: Sequence[float | Mixture | Forecaster], weights: ArrayLike | None = None) -> None:
         if hasattr(members, "__array__"):
-            members = as_float_array(members, "members").tolist()  # type: ignore[arg-type]
-        if not isinstance(members, Sequence) or isinstance(members, str | bytes):
+            members = as_float_array(members, "members").tolist()
+        if not isinstance(members, Sequence) or isinstance(members, str | bytes | bytearray):
             raise InvalidInput(f"members must be a list of scales, mixtures or forecasters, got {shown(members)}")
         given = list(members)
         if not given:
@@ -113,7 +113,8 @@ def as_cost(mixture: Mixture | Forecaster, features: FeatureMap, sigma: float) -
         # A private copy: if another sequence told it a reward, it would know what it is about to predict.
         return Prequential(copy.deepcopy(mixture), sigma)
     raise InvalidInput(
-        f"mixture must be one of mixbandit's mixtures or an object with predict(x) and update(x, r), got {shown(mixture)}"
+        "mixture must be one of mixbandit's mixtures or an object with predict(x) and update(x, r), "
+        f"got {shown(mixture)}"
     )
 
 
@@ -121,6 +122,6 @@ def _as_member(member: float | Mixture | Forecaster) -> Mixture | Forecaster:
     if isinstance(member, Mixture) or (not isinstance(member, type) and isinstance(member, Forecaster)):
         return member
     try:
-        return Scaled(member)
+        return Scaled(member)  # type: ignore[arg-type]
     except InvalidInput as error:
         raise InvalidInput(f"a member must be a scale c > 0, a mixture or a forecaster: {error}") from error

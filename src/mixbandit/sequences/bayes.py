@@ -78,7 +78,7 @@ class BayesCredible(ConfidenceSequence):
         mixture: LinearMixture | None = None,
     ) -> None:
         prior = Standard() if mixture is None else mixture
-        instance_of(prior, LinearMixture, "the prior", "Standard, Scaled or Linear")  # type: ignore[type-abstract]
+        instance_of(prior, LinearMixture, "the prior", "Standard, Scaled or Linear")
         bound = None if norm_bound is None else positive(norm_bound, "norm_bound")
         phi, level = as_feature_map(features), positive(sigma, "sigma")
         super().__init__(phi, BayesRule(phi, level, bound, probability(delta, "delta"), prior))

@@ -15,7 +15,17 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from mixbandit._checks import as_number, as_path, finite, flag, instance_of, nonnegative, nonnegative_int, positive_int, shown
+from mixbandit._checks import (
+    as_number,
+    as_path,
+    finite,
+    flag,
+    instance_of,
+    nonnegative,
+    nonnegative_int,
+    positive_int,
+    shown,
+)
 from mixbandit._files import read_state, write_state
 from mixbandit.bandits import Choice, Policy, difference, is_state_of
 from mixbandit.certificates import Certificate

@@ -244,10 +244,12 @@ def _listed(choices: Any) -> tuple[Any, ...]:
             if array.ndim != 1 or array.dtype.kind not in "biufUO" or np.ma.is_masked(choices):
                 raise TypeError(f"an array of shape {array.shape} and dtype {array.dtype}")
             return tuple(array.tolist())
-        if isinstance(choices, str | bytes | Mapping | AbstractSet):  # letters, keys, or in no order
+        if isinstance(choices, str | bytes | bytearray | Mapping | AbstractSet):  # letters, keys, or in no order
             raise TypeError(f"a {type(choices).__name__}")
         # Some iterables never end.
-        found = tuple(c.item() if isinstance(c, np.generic) else c for c in itertools.islice(choices, _MOST_CHOICES + 1))
+        found = tuple(
+            c.item() if isinstance(c, np.generic) else c for c in itertools.islice(choices, _MOST_CHOICES + 1)
+        )
     except Exception as error:  # the code of users and of other libraries
         raise InvalidInput(f"Categorical: choices must be a list of values, got {shown(choices)} ({error})") from error
     if len(found) > _MOST_CHOICES:

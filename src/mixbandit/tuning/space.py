@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from mixbandit._checks import LARGEST_BATCH, Array, as_generator, as_text, as_vector, positive_int, shown
+from mixbandit._checks import LARGEST_BATCH, Array, as_generator, as_text, as_vector, instance_of, positive_int, shown
 from mixbandit.actions import Box, Levels, MixedBox, Pin
 from mixbandit.errors import InvalidInput, reading
 from mixbandit.tuning.parameters import Categorical, Parameter, parameter_from_state_dict
@@ -122,8 +123,7 @@ class Space(Mapping[str, Parameter]):
 
     def encode_all(self, configurations: Sequence[Mapping[str, Any]]) -> Array:
         """Rows (n, dim)."""
-        if not isinstance(configurations, Sequence):
-            raise InvalidInput(f"configurations must be a list of dicts, got {shown(configurations)}")
+        instance_of(configurations, (list, tuple), "configurations", "a list of dicts")
         return np.array([self.encode(parameters) for parameters in configurations]).reshape(-1, self.dim)
 
     def snapped(self, row: Array) -> Array:
@@ -133,11 +133,9 @@ class Space(Mapping[str, Parameter]):
 
     def same(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         """Whether two configurations are equal in what matters, up to rounding."""
-        try:
+        with contextlib.suppress(Exception):  # values that cannot be compared, such as arrays: `encode` says so
             if one == other and all(type(one[name]) is type(other[name]) for name in one):  # 1 and True may differ
                 return True
-        except Exception:  # values that cannot be compared, such as arrays; `encode` says so
-            pass
         return same_row(self.encode(one), self.encode(other))
 
     def decode(self, row: Array) -> dict[str, Any]:
@@ -183,7 +181,9 @@ def _checked_conditions(
 ) -> dict[str, tuple[str, tuple[Any, ...]]]:
     """The conditions, parents before their children."""
     if not isinstance(conditions, Mapping):
-        raise InvalidInput(f"conditions must be a dict such as {{'degree': ('kernel', ['poly'])}}; got {shown(conditions)}")
+        raise InvalidInput(
+            f"conditions must be a dict such as {{'degree': ('kernel', ['poly'])}}; got {shown(conditions)}"
+        )
     known: dict[str, tuple[str, tuple[Any, ...]]] = {}
     for child, condition in conditions.items():
         if not isinstance(condition, tuple | list) or len(condition) != 2:
