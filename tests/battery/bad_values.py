@@ -118,7 +118,7 @@ def judged(error: BaseException, *, path: bool, kept: bool) -> Outcome:
     problem = "" if ours else _located(error)
     if not kept:
         problem += f"; the state changed, although {type(error).__name__} was raised"
-    if ours and len(str(error)) > _LONGEST_ERROR:
+    if isinstance(error, mb.MixbanditError) and len(str(error)) > _LONGEST_ERROR:
         problem += f"; a message of {len(str(error))} characters: {str(error)[:100]}…"
     if problem:
         return Outcome("failed", problem)
@@ -251,7 +251,8 @@ _USES: dict[Any, Callable[[Any], str]] = {
     (mb.Float, mb.Int, mb.Categorical): lambda made: nonsense(made.encode(made.decode(made.at(0.5)), "parameter")),
     mb.Tuner: _tuned,
     mb.Environment: _played,
-    (mb.Arms, mb.Box): lambda region: nonsense(list(region.given(np.array([0.5])).state_dict().values())),
+    mb.Arms: lambda arms: nonsense(arms.given(np.array([0.5])).actions),
+    mb.Box: lambda box: nonsense([box.given(np.array([0.5])).low, box.width]),
 }
 
 
@@ -261,9 +262,9 @@ _INTRODUCTION = """# Errors
 
 Every error that mixbandit raises on purpose is a `MixbanditError`. Wrong arguments raise `InvalidInput`, which is also
 a `ValueError`: the message names the argument, what was given and what is expected, and nothing has changed. Numbers
-and arrays of numpy, pandas, polars and torch (without a gradient), `Decimal` and `Fraction` are accepted wherever they mean
-one thing. Masked entries, complex numbers, text and sets are refused, and options take `True` or `False` only. Errors
-of the operating system, as for a folder that does not exist, are passed on.
+and arrays of numpy, pandas, polars and torch (without a gradient), `Decimal` and `Fraction` are accepted wherever they
+mean one thing. Masked entries, complex numbers, text and sets are refused, and options take `True` or `False` only.
+Errors of the operating system, as for a folder that does not exist, are passed on.
 
 | error | when |
 |---|---|

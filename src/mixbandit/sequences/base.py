@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import Array, as_vector, instance_of, nonnegative, one_of
+from mixbandit._checks import Array, as_vector, instance_of, nonnegative, one_of, shown
 from mixbandit.data import Data
 from mixbandit.errors import (
     AssumptionsRefuted,
@@ -173,13 +173,16 @@ class ConfidenceSequence(abc.ABC):
         """
         if type(other) is not type(self):
             raise NotMergeable(f"a {type(self).__name__} cannot be merged with a {type(other).__name__}")
+        mine, theirs = self.features.dim, other.features.dim
+        if mine != theirs:
+            raise NotMergeable(f"the sequences differ in features: {mine} and {theirs} dimensions")
+        merged = self.moment.rule.merge(self.moment.data, other.moment.data)
         if self.features is not other.features and isinstance(self.features, FromCallable):
             raise NotMergeable("feature functions must be the same object in both sequences")
         difference = self.difference(other)
         if difference is not None:
             raise NotMergeable(f"the sequences differ in {difference}")
         new = self.copy()
-        merged = self.moment.rule.merge(self.moment.data, other.moment.data)
         new._home = _OwnHome(self.moment.with_data(merged))
         return new
 
@@ -189,7 +192,7 @@ class ConfidenceSequence(abc.ABC):
         mine, theirs = self.settings(), other.settings()
         for name, value in mine.items():
             if not _same(value, theirs.get(name)):
-                return f"{name}: {value!r} and {theirs.get(name)!r}"
+                return f"{name}: {shown(value)} and {shown(theirs.get(name))}"
         return None
 
     def copy(self) -> Self:
