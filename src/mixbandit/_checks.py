@@ -1,10 +1,20 @@
-"""Checks at the boundary: inputs are float64, finite and of the stated shape, or InvalidInput is raised."""
+"""Checks at the boundary: a value is what was asked for, in our own types, or InvalidInput names what was given.
+
+Values from any library are welcome where they mean one thing: numpy's scalars and arrays, pandas, polars, torch without
+gradients, Decimal, Fraction. Whatever could be misread is refused: text, complex numbers, masked entries, sets.
+Conversions run code of other libraries and of users, which may raise anything: all of it becomes InvalidInput.
+"""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping
-from typing import Any
+import os
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from numbers import Real
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from mixbandit.errors import DamagedState, InvalidInput
 
 Array = NDArray[np.float64]
+T = TypeVar("T")
 
 # Larger entries are rejected everywhere, so that lengths and bounds stay finite.
 LARGEST_ENTRY = 1e200
@@ -20,29 +31,126 @@ LARGEST_DATUM = 1e50
 SMALLEST_SETTING, LARGEST_SETTING = 1e-20, 1e20
 SMALLEST_MULTIPLIER, LARGEST_MULTIPLIER = 1e-100, 1e100
 SMALLEST_PROBABILITY = 1e-200
+# Counts fit 64 bits. Beyond the other two, a slip is likelier than a need.
+LARGEST_COUNT, LARGEST_DIMENSION, LARGEST_BATCH = 2**63 - 1, 1_000_000, 1_000_000
+
+_FLOAT64 = np.dtype(np.float64)
+_LONGEST_SHOWN = 80
+_PLAIN, _LISTS = frozenset((float, int)), frozenset((list, tuple))
+_DEEPEST = 64  # numpy refuses lists nested more deeply
+# float() would read text, and drop the imaginary part of numpy's complex numbers.
+_NOT_NUMBERS = (
+    bool,
+    np.bool_,
+    str,
+    bytes,
+    bytearray,
+    memoryview,
+    complex,
+    np.complexfloating,
+    np.datetime64,
+    np.timedelta64,
+)
+
+
+def shown(value: Any) -> str:
+    """The value for a message: its repr, cut to one short line; never an error."""
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # a user's __repr__ may raise anything, and integers of over 4,300 digits have none
+        digits = f" of {value.bit_length()} bits" if isinstance(value, int) else " without a repr"
+        text = f"<{type(value).__name__}{digits}>"
+    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
 
 
 def as_float_array(value: ArrayLike, name: str) -> Array:
     """`value` as a float64 array; InvalidInput for text, dates, ragged lists, complex numbers, masked entries."""
-    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-        raise InvalidInput(f"{name} must not have masked entries, got {_shorten(value)}")
+    if type(value) is np.ndarray and value.dtype is _FLOAT64:
+        return value
     try:
+        return _converted(value)
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise InvalidInput(f"{name} must be numbers, got {shown(value)} ({_reason(error)})") from error
+
+
+def _converted(value: Any) -> Array:
+    _refuse_masked(value)
+    if type(value) not in _LISTS:
+        _refuse_gradient(value)
+        if isinstance(value, bytes | bytearray):  # numpy would read the bytes as small integers
+            raise TypeError(f"a {type(value).__name__}")
+        if hasattr(type(value), "toarray"):
+            raise TypeError(f"sparse, of shape {value.shape}: make it dense first, with toarray()")
+    array = np.asarray(value)
+    if array.dtype is _FLOAT64:
+        return array
+    if array.dtype.kind == "O":
+        cells = [float(cell) if isinstance(cell, bool | np.bool_) else _number(cell) for cell in array.flat]
+        return np.array(cells, dtype=np.float64).reshape(array.shape)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"dtype {array.dtype}")
+    with np.errstate(over="ignore"):  # what is too large for float64 becomes infinite, and is refused as that
+        return array.astype(np.float64)
+
+
+def _refuse_gradient(value: Any) -> None:
+    """A gradient would end here unnoticed."""
+    if getattr(value, "requires_grad", False) is True:
+        raise TypeError("it carries a gradient: detach it first")
+
+
+def _refuse_masked(value: Any) -> None:
+    """Numpy drops masks in np.asarray, also those of arrays inside lists."""
+    if not isinstance(value, list | tuple):
+        if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+            raise TypeError("masked entries have no value")
+        return
+    level: Any = value
+    for _ in range(_DEEPEST):  # one fast pass per level of nested lists
+        kinds = set(map(type, level))
+        if kinds <= _PLAIN:
+            return
+        if not kinds <= _LISTS:
+            for part in level:
+                if not isinstance(part, list | tuple):
+                    _refuse_masked(part)
+            level = [part for part in level if isinstance(part, list | tuple)]
+        level = list(itertools.chain.from_iterable(level))
+
+
+def as_number(value: Any, name: str) -> float:
+    """`value` as a float, NaN and infinity included; text and bools are refused."""
+    if type(value) is float:
+        return value
+    try:
+        return _number(value)
+    except Exception as error:
+        raise InvalidInput(f"{name} must be a number, got {shown(value)} ({_reason(error)})") from None
+
+
+def _number(value: Any) -> float:
+    _refuse_masked(value)
+    if isinstance(value, _NOT_NUMBERS):
+        raise TypeError(f"a {type(value).__name__}")
+    if isinstance(value, Real | Decimal):
+        return float(value)
+    if hasattr(type(value), "__array__"):
+        _refuse_gradient(value)
         array = np.asarray(value)
-        if array.dtype.kind == "O":
-            array = _from_objects(array)
-        if array.dtype.kind not in "biuf":
-            raise TypeError(f"dtype {array.dtype}")
-        return array.astype(np.float64, copy=False)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidInput(f"{name} must be numbers, got {_shorten(value)} ({error})") from error
+        if array.dtype.kind == "b" or array.ndim:
+            raise TypeError(f"an array of shape {array.shape} and dtype {array.dtype}")
+        return float(_converted(array))
+    if not hasattr(type(value), "__float__"):
+        raise TypeError(f"a {type(value).__name__}")
+    return float(value)
 
 
-def _from_objects(array: NDArray[Any]) -> Array:
-    """Object arrays, as mixed DataFrames give, entry by entry: float() would also read text."""
-    for entry in array.flat:
-        if isinstance(entry, str | bytes | complex) or entry is None or entry is np.ma.masked:
-            raise TypeError(f"{type(entry).__name__} {entry!r}")
-    return array.astype(np.float64)
+def _reason(error: Exception) -> str:
+    """An error of another library in a few words."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 2 * _LONGEST_SHOWN else text[: 2 * _LONGEST_SHOWN - 3] + "..."
 
 
 def check_finite(array: Array, name: str, largest: float = LARGEST_ENTRY) -> None:
@@ -58,24 +166,24 @@ def check_finite(array: Array, name: str, largest: float = LARGEST_ENTRY) -> Non
 
 def as_rows(value: ArrayLike, width: int, name: str) -> Array:
     """`value` as (n, width) finite rows. One row may come as (width,); for width 1, (n,) is n rows."""
-    array = as_float_array(value, name)
+    given = array = as_float_array(value, name)
     if array.ndim < 2:
         array = array.reshape(-1, 1) if width == 1 else array.reshape(1, -1)
     if array.ndim != 2 or array.shape[1] != width:
-        raise InvalidInput(f"{name} must have shape (n, {width}) or ({width},), got {np.shape(value)}")
+        raise InvalidInput(f"{name} must have shape (n, {width}) or ({width},), got {given.shape}")
     check_finite(array, name)
     return array
 
 
-def as_vector(value: ArrayLike, length: int, name: str) -> Array:
-    """`value` as a finite vector of the given length; a scalar counts as length 1."""
-    array = as_float_array(value, name)
+def as_vector(value: ArrayLike, length: int | None, name: str) -> Array:
+    """`value` as a finite vector, of the given length unless that is None; a scalar counts as length 1."""
+    given = array = as_float_array(value, name)
     if array.ndim == 0:
         array = array.reshape(1)
     if array.ndim == 2 and array.shape[1] == 1:  # a one-column DataFrame
         array = array[:, 0]
-    if array.shape != (length,):
-        raise InvalidInput(f"{name} must have shape ({length},), got {np.shape(value)}")
+    if array.shape != (length,) and (length is not None or array.ndim != 1):
+        raise InvalidInput(f"{name} must have shape ({'n' if length is None else length},), got {given.shape}")
     check_finite(array, name)
     return array
 
@@ -84,10 +192,20 @@ def positive(value: float, name: str, least: float = SMALLEST_SETTING, most: flo
     """`value` as a positive float whose square neither underflows nor overflows."""
     number = as_number(value, name)
     if not (number > 0 and math.isfinite(number)):
-        raise InvalidInput(f"{name} must be positive and finite, got {value!r}")
+        raise InvalidInput(f"{name} must be positive and finite, got {shown(value)}")
     if not least <= number <= most:
-        raise InvalidInput(f"{name} must lie in [{least:g}, {most:g}], got {value!r}")
+        raise InvalidInput(f"{name} must lie in [{least:g}, {most:g}], got {shown(value)}")
     return number
+
+
+def positive_array(value: ArrayLike, name: str) -> Array:
+    """`value` as positive floats, one or several."""
+    numbers = as_float_array(value, name)
+    if not numbers.ndim:
+        return np.asarray(positive(value, name), dtype=np.float64)  # type: ignore[arg-type]
+    for number in numbers.flat:
+        positive(float(number), name)
+    return numbers
 
 
 def multiplier(value: float, name: str) -> float:
@@ -99,7 +217,7 @@ def finite(value: float, name: str) -> float:
     """`value` as a finite float."""
     number = as_number(value, name)
     if not math.isfinite(number):
-        raise InvalidInput(f"{name} must be finite, got {value!r}")
+        raise InvalidInput(f"{name} must be finite, got {shown(value)}")
     return number
 
 
@@ -107,59 +225,123 @@ def nonnegative(value: float, name: str, most: float = LARGEST_SETTING) -> float
     """`value` as a float that is 0 or positive, up to `most`."""
     number = as_number(value, name)
     if not 0 <= number <= most:
-        raise InvalidInput(f"{name} must lie in [0, {most:g}], got {value!r}")
+        raise InvalidInput(f"{name} must lie in [0, {most:g}], got {shown(value)}")
     return number
 
 
-def as_range(value: tuple[float, float], name: str) -> tuple[float, float]:
+def as_range(value: Any, name: str) -> tuple[float, float]:
     """`value` as a pair of finite numbers low < high."""
-    try:
-        low, high = value
-    except (TypeError, ValueError):
-        raise InvalidInput(f"{name} must be a pair (low, high), got {_shorten(value)}") from None
-    pair = as_number(low, name), as_number(high, name)
-    if not (pair[0] < pair[1] and all(math.isfinite(end) for end in pair)):
-        raise InvalidInput(f"{name} must be a pair low < high of finite numbers, got {_shorten(value)}")
-    return pair
+    if not isinstance(value, list | tuple):
+        value = as_float_array(value, name)
+        if value.shape != (2,):
+            raise InvalidInput(f"{name} must be a pair (low, high), got shape {value.shape}")
+    elif len(value) != 2:
+        raise InvalidInput(f"{name} must be a pair (low, high), got {shown(value)}")
+    low, high = as_number(value[0], name), as_number(value[1], name)
+    if not (low < high and max(-low, high) <= LARGEST_DATUM):
+        raise InvalidInput(f"{name} must be a pair low < high of finite numbers, got {shown((low, high))}")
+    return low, high
 
 
 def probability(value: float, name: str) -> float:
     """`value` as a float in (0, 1), ends excluded."""
     number = as_number(value, name)
     if not 0 < number < 1:
-        raise InvalidInput(f"{name} must lie strictly between 0 and 1, got {value!r}")
+        raise InvalidInput(f"{name} must lie strictly between 0 and 1, got {shown(value)}")
     if number < SMALLEST_PROBABILITY:
-        raise InvalidInput(f"{name} must be at least {SMALLEST_PROBABILITY:g}, got {value!r}")
+        raise InvalidInput(f"{name} must be at least {SMALLEST_PROBABILITY:g}, got {shown(value)}")
     return number
 
 
-def positive_int(value: int, name: str) -> int:
-    """`value` as an int ≥ 1; bools and floats are refused."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InvalidInput(f"{name} must be an integer ≥ 1, got {value!r}")
+def is_integer(value: Any) -> bool:
+    """Whether `value` is a whole number of Python's or numpy's, and not a bool or a duration, which they count in."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
+
+
+def positive_int(value: int, name: str, most: int = LARGEST_COUNT) -> int:
+    """`value` as an int from 1 to `most`; bools and floats are refused."""
+    if not is_integer(value) or value < 1:
+        raise InvalidInput(f"{name} must be an integer ≥ 1, got {shown(value)}")
+    if value > most:
+        raise InvalidInput(f"{name} must be at most {most:,}, got {shown(value)}")
     return int(value)
 
 
 def nonnegative_int(value: int, name: str) -> int:
     """Check a count that may be 0."""
-    if value == 0 and isinstance(value, int | np.integer) and not isinstance(value, bool):
-        return 0
-    return positive_int(value, name)
+    if not is_integer(value) or value < 0:
+        raise InvalidInput(f"{name} must be an integer ≥ 0, got {shown(value)}")
+    if value > LARGEST_COUNT:
+        raise InvalidInput(f"{name} must be at most {LARGEST_COUNT:,}, got {shown(value)}")
+    return int(value)
+
+
+def dimension(value: int, name: str) -> int:
+    """`value` as the length of a vector."""
+    return positive_int(value, name, LARGEST_DIMENSION)
+
+
+def flag(value: Any, name: str) -> bool:
+    """`value`, if it is True or False; "no" and 0 are not."""
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    raise InvalidInput(f"{name} must be True or False, got {shown(value)}")
 
 
 def one_of(value: str, choices: tuple[str, ...], name: str) -> str:
     """`value`, if it is one of `choices`."""
-    if value not in choices:
-        raise InvalidInput(f"{name} must be one of {', '.join(choices)}; got {value!r}")
+    text = as_text(value, name) if isinstance(value, str) else None
+    if text not in choices:
+        raise InvalidInput(f"{name} must be one of {', '.join(choices)}; got {shown(value)}")
+    return text
+
+
+def as_text(value: str, name: str) -> str:
+    """`value` as plain text."""
+    if not isinstance(value, str):
+        raise InvalidInput(f"{name} must be text, got {shown(value)}")
+    return str.__str__(value)  # a subclass may compare as it likes
+
+
+def instance_of(value: Any, kinds: type[T] | tuple[type[T], ...], name: str, expected: str) -> T:
+    """`value`, if it is an object of the kind that `expected` describes."""
+    if not isinstance(value, kinds):
+        raise InvalidInput(f"{name} must be {expected}, got {shown(value)}")
     return value
 
 
-def as_generator(rng: int | np.random.Generator | None) -> np.random.Generator:
-    """A Generator from a seed, a Generator or None (fresh entropy)."""
+def as_function(value: Callable[..., T], name: str) -> Callable[..., T]:
+    """`value`, if it can be called."""
+    if not callable(value):
+        raise InvalidInput(f"{name} must be callable, got {shown(value)}")
+    return value
+
+
+def as_path(value: str | os.PathLike[str], name: str = "path") -> Path:
+    """`value` as the path of a file. Whether the file can be used is for the operating system to say."""
     try:
+        if not isinstance(value, str | os.PathLike) or not os.fspath(value):
+            raise TypeError
+        path = Path(value)
+        if b"\0" in os.fsencode(path):
+            raise ValueError
+    except Exception:
+        raise InvalidInput(f"{name} must be the path of a file, got {shown(value)}") from None
+    return path
+
+
+def as_generator(rng: Any, name: str = "rng") -> np.random.Generator:
+    """A Generator from a seed, a Generator or None (fresh entropy).
+
+    Seeds are integers ≥ 0 of any size, sequences of them, or numpy's SeedSequence.
+    """
+    if rng is None or isinstance(rng, np.random.Generator | np.random.BitGenerator | np.random.SeedSequence):
         return np.random.default_rng(rng)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"rng must be a seed ≥ 0, a numpy Generator or None, got {rng!r}") from error
+    if is_integer(rng) and rng >= 0:
+        return np.random.default_rng(int(rng))
+    if isinstance(rng, list | tuple) and rng and all(is_integer(part) and part >= 0 for part in rng):
+        return np.random.default_rng([int(part) for part in rng])
+    raise InvalidInput(f"{name} must be a seed ≥ 0, a numpy Generator or None, got {shown(rng)}")
 
 
 def stored_generator(state: Mapping[str, Any]) -> np.random.Generator:
@@ -170,18 +352,3 @@ def stored_generator(state: Mapping[str, Any]) -> np.random.Generator:
     bits = kind()
     bits.state = state
     return np.random.Generator(bits)
-
-
-def as_number(value: Any, name: str) -> float:
-    """`value` as a float, NaN and infinity included; text and bools are refused."""
-    try:
-        if isinstance(value, bool | np.bool_ | str | bytes) or value is np.ma.masked:
-            raise TypeError
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidInput(f"{name} must be a number, got {_shorten(value)}") from None
-
-
-def _shorten(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."

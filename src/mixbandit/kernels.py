@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import Array, as_float_array, positive
+from mixbandit._checks import Array, as_float_array, as_number, check_finite, positive, positive_array, shown
 from mixbandit.errors import DamagedState, InvalidInput
 
 
@@ -18,15 +18,20 @@ class Kernel(abc.ABC):
     """A stationary kernel: `variance` times a profile of the distance in units of `lengthscale`."""
 
     def __init__(self, lengthscale: ArrayLike = 1.0, variance: float = 1.0) -> None:
-        scales = as_float_array(lengthscale, "lengthscale")
+        scales = positive_array(lengthscale, "lengthscale")
         if scales.ndim > 1 or scales.size == 0:
             raise InvalidInput(f"lengthscale must be one number or one per input, got shape {scales.shape}")
-        for scale in scales.flat:
-            positive(float(scale), "lengthscale")
         self.lengthscale, self.variance = scales.copy(), positive(variance, "variance")
 
     def __call__(self, A: Array, B: Array) -> Array:
-        a, b = A / self.lengthscale, B / self.lengthscale
+        rows, others = as_float_array(A, "A"), as_float_array(B, "B")
+        if rows.ndim != 2 or others.ndim != 2 or rows.shape[1] != others.shape[1]:
+            raise InvalidInput(f"A and B must have shapes (n, k) and (m, k), got {rows.shape} and {others.shape}")
+        if self.lengthscale.size not in (1, rows.shape[1]):
+            raise InvalidInput(f"there are {self.lengthscale.size} length-scales for rows of length {rows.shape[1]}")
+        check_finite(rows, "A")
+        check_finite(others, "B")
+        a, b = rows / self.lengthscale, others / self.lengthscale
         # Differences, not norms and products: equal rows must be at distance exactly 0.
         distance2 = np.sum((a[:, None, :] - b[None, :, :]) ** 2, axis=2)
         return self.variance * self._profile(np.sqrt(distance2))
@@ -51,9 +56,9 @@ class Matern(Kernel):
 
     def __init__(self, nu: float = 2.5, lengthscale: ArrayLike = 1.0, variance: float = 1.0) -> None:
         super().__init__(lengthscale, variance)
-        if nu not in (0.5, 1.5, 2.5):
-            raise InvalidInput(f"nu must be 0.5, 1.5 or 2.5, got {nu!r}")
-        self.nu = float(nu)
+        self.nu = as_number(nu, "nu")
+        if self.nu not in (0.5, 1.5, 2.5):
+            raise InvalidInput(f"nu must be 0.5, 1.5 or 2.5, got {shown(nu)}")
 
     def _profile(self, distance: Array) -> Array:
         scaled = math.sqrt(2.0 * self.nu) * distance

@@ -8,8 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mixbandit._checks import Array
+from mixbandit._checks import (
+    Array,
+    as_float_array,
+    as_path,
+    as_text,
+    as_vector,
+    check_finite,
+    flag,
+    nonnegative_int,
+    positive,
+    positive_int,
+    probability,
+    shown,
+)
 from mixbandit._extras import import_extra
+from mixbandit.errors import InvalidInput
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,20 +32,56 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#882255", "#999999")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (3, 1, 1, 1)), (0, (5, 1)), (0, (1, 1)))
+_MOST_PANELS, _LARGEST_SIDE, _MOST_ROUNDS = 100, 100.0, 100_000_000  # the side in inches
 
 
 def figure(
     columns: int = 1, *, rows: int = 1, width: float = 4.0, height: float = 3.0, **options: Any
 ) -> tuple[Figure, list[Axes]]:
     """A figure with axes of this size, row by row, outside pyplot's global state."""
+    across, down = positive_int(columns, "columns", _MOST_PANELS), positive_int(rows, "rows", _MOST_PANELS)
+    size = positive(width, "width", most=_LARGEST_SIDE), positive(height, "height", most=_LARGEST_SIDE)
     module = import_extra("matplotlib.figure", extra="plots")
-    fig = module.Figure(figsize=(width * columns, height * rows), layout="constrained")
-    axes = fig.subplots(rows, columns, squeeze=False, **options)
+    fig = module.Figure(figsize=(size[0] * across, size[1] * down), layout="constrained")
+    axes = fig.subplots(down, across, squeeze=False, **options)
     return fig, list(axes.flat)
+
+
+def _on(ax: Axes) -> Axes:
+    if not hasattr(ax, "fill_between") or isinstance(ax, type):
+        raise InvalidInput(f"ax must be the axes of a figure, got {shown(ax)}")
+    return ax
+
+
+def _columns(**given: Any) -> list[Array]:
+    """Vectors of one length; NaN and infinity stand for what is unknown."""
+    found = [as_float_array(value, name) for name, value in given.items()]
+    if any(vector.ndim != 1 or len(vector) != len(found[0]) for vector in found):
+        shapes = ", ".join(f"{name} {vector.shape}" for name, vector in zip(given, found, strict=True))
+        raise InvalidInput(f"vectors of one length are needed, got {shapes}")
+    return found
+
+
+def _line(value: Any) -> Any:
+    for known in LINES:
+        if type(value) is type(known) and value == known:
+            return known
+    raise InvalidInput(f"line must be one of mixbandit.plots.LINES, got {shown(value)}")
+
+
+def _colour(value: str) -> str:
+    if not import_extra("matplotlib.colors", extra="plots").is_color_like(as_text(value, "colour")):
+        raise InvalidInput(f"colour must be a colour that matplotlib knows, got {shown(value)}")
+    return as_text(value, "colour")
 
 
 def save(fig: Figure, path: Path) -> None:
     """Write the figure as PNG, PDF or SVG, depending on the extension of the path."""
+    path = as_path(path)
+    if path.suffix.lower() not in (".png", ".pdf", ".svg"):
+        raise InvalidInput(f"path must end in .png, .pdf or .svg, got {shown(str(path))}")
+    if not hasattr(fig, "savefig") or isinstance(fig, type):
+        raise InvalidInput(f"fig must be a figure, got {shown(fig)}")
     path.parent.mkdir(parents=True, exist_ok=True)
     fig.savefig(path, dpi=150)
 
@@ -49,14 +99,25 @@ def bounds(
     line: Any = "-",
 ) -> Axes:
     """A band of error bars over x (n,), with the true function and the data if known."""
-    ax.fill_between(x, lower, upper, color=colour, alpha=0.25, linewidth=0)
-    ax.plot(x, upper, color=colour, linestyle=line, linewidth=1.2, label=label)
-    ax.plot(x, lower, color=colour, linestyle=line, linewidth=1.2)
-    if truth is not None:
-        ax.plot(x, truth, "k--", linewidth=1.2, label="truth")
-    if data is not None:
-        ax.plot(*data, "k.", markersize=4, label="data")
+    x, lower, upper = _columns(x=x, lower=lower, upper=upper)
+    points = None if data is None else _pair(data)
+    known = None if truth is None else _columns(x=x, truth=truth)[1]
+    style: dict[str, Any] = {"color": _colour(colour), "linestyle": _line(line), "linewidth": 1.2}
+    label = as_text(label, "label")
+    _on(ax).fill_between(x, lower, upper, color=style["color"], alpha=0.25, linewidth=0)
+    ax.plot(x, upper, **style, label=label)
+    ax.plot(x, lower, **style)
+    if known is not None:
+        ax.plot(x, known, "k--", linewidth=1.2, label="truth")
+    if points is not None:
+        ax.plot(*points, "k.", markersize=4, label="data")
     return ax
+
+
+def _pair(data: tuple[Array, Array]) -> list[Array]:
+    if not isinstance(data, list | tuple) or len(data) != 2:
+        raise InvalidInput(f"data must be a pair (x, y), got {shown(data)}")
+    return _columns(x=data[0], y=data[1])
 
 
 def curve(
@@ -71,24 +132,31 @@ def curve(
     marks: bool = False,
 ) -> Axes:
     """A line over x (n,) in the colour and style of its position, with a band from low to high if given."""
-    colour = COLOURS[position % len(COLOURS)]
-    if low is not None and high is not None:
-        ax.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
-    ax.plot(x, y, color=colour, linestyle=LINES[position % len(LINES)], linewidth=1.4, label=label,
-            marker=MARKERS[position % len(MARKERS)] if marks else None, markersize=4)  # fmt: skip
+    x, y = _columns(x=x, y=y)
+    band = None if low is None or high is None else _columns(x=x, low=low, high=high)[1:]
+    place, marked, label = nonnegative_int(position, "position"), flag(marks, "marks"), as_text(label, "label")
+    colour = COLOURS[place % len(COLOURS)]
+    if band is not None:
+        _on(ax).fill_between(x, band[0], band[1], color=colour, alpha=0.2, linewidth=0)
+    _on(ax).plot(x, y, color=colour, linestyle=LINES[place % len(LINES)], linewidth=1.4, label=label,
+                 marker=MARKERS[place % len(MARKERS)] if marked else None, markersize=4)  # fmt: skip
     return ax
 
 
 def outcomes(ax: Axes, t: Array, lower: Array, upper: Array, reward: Array, expected: Array) -> Axes:
     """Rewards over time with the bounds known at the time of choice, and expected rewards if known."""
-    ax.fill_between(t, lower, upper, color=COLOURS[0], alpha=0.25, linewidth=0, label="bounds")
+    t, lower, upper, reward, expected = _columns(t=t, lower=lower, upper=upper, reward=reward, expected=expected)
+    _on(ax).fill_between(t, lower, upper, color=COLOURS[0], alpha=0.25, linewidth=0, label="bounds")
     ax.plot(t, reward, ".", color="black", markersize=3, alpha=0.5, label="rewards")
     if not np.isnan(expected).all():
         ax.plot(t, expected, color=COLOURS[1], linewidth=1.2, label="expected")
-    # The first bounds are so wide that they would hide the rest: cut the picture around the rewards.
-    low, high = float(np.nanmin(reward)), float(np.nanmax(reward))
-    margin = 0.5 * (high - low) or 1.0
-    ax.set(xlabel="round", ylabel="reward", ylim=(low - margin, high + margin))
+    ax.set(xlabel="round", ylabel="reward")
+    seen = reward[np.isfinite(reward)]
+    if len(seen):
+        # The first bounds are so wide that they would hide the rest: cut the picture around the rewards.
+        low, high = float(seen.min()), float(seen.max())
+        margin = 0.5 * (high - low) or 1.0
+        ax.set(ylim=(low - margin, high + margin))
     ax.legend(fontsize="small", loc="lower right")
     return ax
 
@@ -98,12 +166,16 @@ def miss_rates(ax: Axes, first_misses: Mapping[tuple[str, str], Sequence[int]], 
 
     Each run is the time of its first miss, 0 for none. The scale is linear below δ and logarithmic above.
     """
+    if not isinstance(first_misses, Mapping) or not all(isinstance(k, tuple) and len(k) == 2 for k in first_misses):
+        raise InvalidInput(f"first_misses must be a dict with pairs of names as keys, got {shown(first_misses)}")
+    rounds, delta = positive_int(rounds, "rounds", _MOST_ROUNDS), probability(delta, "delta")
+    _on(ax)
     t = np.arange(1, rounds + 1)
     colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(dict.fromkeys(k[0] for k in first_misses))}
     styles = {name: LINES[i % len(LINES)] for i, name in enumerate(dict.fromkeys(k[1] for k in first_misses))}
     for (colour, style), times in first_misses.items():
-        missed = np.sort([time for time in times if time > 0])
-        share = np.searchsorted(missed, t, side="right") / max(len(times), 1)
+        (given,) = _columns(times=times)
+        share = np.searchsorted(np.sort(given[given > 0]), t, side="right") / max(len(given), 1)
         ax.step(t, share, where="post", color=colours[colour], linestyle=styles[style], linewidth=1.2)
     ax.axhline(delta, color="black", linewidth=1.0)
     ax.annotate(f"δ = {delta:g}", (t[-1], delta), ha="right", va="bottom")
@@ -121,10 +193,14 @@ def miss_rates(ax: Axes, first_misses: Mapping[tuple[str, str], Sequence[int]], 
 
 def tuning(values: Array, lower: Array, upper: Array, recommended: tuple[float, float]) -> Figure:
     """Values of a tuner in order, the intervals known beforehand, and that of the recommended configuration."""
+    values, lower, upper = _columns(values=values, lower=lower, upper=upper)
+    low, high = as_vector(recommended, 2, "recommended")
+    check_finite(values, "values")
+    if not len(values):
+        raise InvalidInput("there are no values to draw")
     fig, (ax,) = figure(width=6.0)
     t = np.arange(1.0, len(values) + 1.0)
     outcomes(ax, t, lower, upper, values, np.full(len(values), np.nan))
-    low, high = recommended
     for end, label in ((low, "the recommended one's interval"), (high, None)):
         ax.axhline(end, color=COLOURS[1], linestyle="--", linewidth=1.5, label=label)
     margin = 0.05 * (max(high, values.max()) - min(low, values.min()))

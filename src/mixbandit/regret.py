@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import multiplier, nonnegative, positive, positive_int, probability
+from mixbandit._checks import instance_of, multiplier, nonnegative, positive, positive_int, probability
 from mixbandit.errors import InvalidInput
 from mixbandit.sequences import ConfidenceSequence
 
@@ -77,8 +77,12 @@ def analytic_width(sequence: ConfidenceSequence, action: ArrayLike) -> float:
     For optimism at α₀, sum it over rounds, computed before each reward is told. At the default multipliers it is never
     less than the term of `RegretBound.widths`.
     """
+    instance_of(sequence, ConfidenceSequence, "sequence", "a confidence sequence such as MartingaleMixture")
     alpha = sequence.alpha0
-    return float(sequence.upper(action, alpha)[0] - sequence.lower(action, alpha)[0])
+    upper, lower = sequence.upper(action, alpha), sequence.lower(action, alpha)
+    if len(upper) != 1:
+        raise InvalidInput(f"action must be one action, got {len(upper)}")
+    return float(upper[0] - lower[0])
 
 
 def worst_case(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from mixbandit._checks import as_path, shown
 from mixbandit._files import read_state, write_state
 from mixbandit.bandits import POLICIES, Policy, policy_from_state_dict
 from mixbandit.errors import DamagedState, InvalidInput
@@ -15,13 +16,13 @@ from mixbandit.tuning import Tuner
 def save(what: Policy | Tuner | ConfidenceSequence, path: str | os.PathLike[str]) -> None:
     """Write a policy, a tuner or a sequence to one file. After a crash it is either the old file or the new one."""
     if not isinstance(what, Policy | Tuner | ConfidenceSequence):
-        raise InvalidInput(f"only policies, tuners and confidence sequences can be saved, got {what!r}")
-    write_state(path, what.state_dict())
+        raise InvalidInput(f"only policies, tuners and confidence sequences can be saved, got {shown(what)}")
+    write_state(as_path(path), what.state_dict())
 
 
 def load(path: str | os.PathLike[str], features: FeatureMap | int | None = None) -> Policy | Tuner | ConfidenceSequence:
     """Continue from a file, bit for bit. Your own feature functions are code: pass them again; they are verified."""
-    state = read_state(path)
+    state = read_state(as_path(path))
     kind = str(state.get("type"))
     if kind in POLICIES:
         return policy_from_state_dict(state, features)

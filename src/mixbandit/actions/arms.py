@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+import itertools
+from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import Array, as_float_array, check_finite
+from mixbandit._checks import Array, as_float_array, as_vector, check_finite, shown
 from mixbandit.errors import InvalidInput, NotStorable
 
 
@@ -20,11 +22,11 @@ class Arms:
     """
 
     def __init__(self, actions: ArrayLike, labels: Iterable[Hashable] | None = None) -> None:
-        rows = as_float_array(actions if not isinstance(actions, range) else list(actions), "actions")
+        given = rows = as_float_array(actions, "actions")
         if rows.ndim == 1:
             rows = rows.reshape(-1, 1)
         if rows.ndim != 2 or not rows.size:
-            raise InvalidInput(f"actions must have shape (n, dim) with n ≥ 1 and dim ≥ 1, got {np.shape(actions)}")
+            raise InvalidInput(f"actions must have shape (n, dim) with n ≥ 1 and dim ≥ 1, got {given.shape}")
         check_finite(rows, "actions")
         self.actions: Array = rows.copy()
         self.actions.setflags(write=False)
@@ -48,6 +50,7 @@ class Arms:
 
     def index_of(self, row: Array) -> int:
         """The index of the arm; InvalidInput if there is none."""
+        row = as_vector(row, self.dim, "action")
         found = np.flatnonzero((self.actions == row).all(axis=1))
         if not len(found):
             raise InvalidInput(f"action {row} is not one of the {len(self)} arms")
@@ -55,6 +58,7 @@ class Arms:
 
     def given(self, context: Array) -> Arms:
         """The same arms as rows (context, action)."""
+        context = as_vector(context, None, "context")
         new = Arms.__new__(Arms)
         new.actions = np.hstack((np.broadcast_to(context, (len(self), len(context))), self.actions))
         new.actions.setflags(write=False)
@@ -69,7 +73,7 @@ class Arms:
 def storable_label(label: Hashable) -> Hashable:
     """The label, if a file can restore it unchanged."""
     if not isinstance(label, str | int | float | None):
-        raise NotStorable(f"the label {label!r} is a {type(label).__name__}: only text and numbers are stored")
+        raise NotStorable(f"the label {shown(label)} is a {type(label).__name__}: only text and numbers are stored")
     return label
 
 
@@ -77,16 +81,26 @@ def _labels(labels: Iterable[Hashable] | None, n: int) -> tuple[Hashable, ...] |
     if labels is None:
         return None
     try:
-        # numpy's scalars become Python's, which can be stored and compare the same.
-        found = tuple(label.item() if isinstance(label, np.generic) else label for label in labels)
+        if isinstance(labels, bytes | bytearray | Mapping | AbstractSet):  # numbers, keys, or in no order
+            raise TypeError(f"a {type(labels).__name__}")
+        if hasattr(type(labels), "__array__"):  # arrays, Series, tensors; not tables
+            array = np.asarray(labels)
+            if array.ndim != 1 or np.ma.is_masked(labels):
+                raise TypeError(f"an array of shape {array.shape}")
+            labels = list(array)
+        # numpy's scalars become Python's, which can be stored and compare the same. No more than can be used: some
+        # iterables never end.
+        given = itertools.islice(labels, n + 1)
+        found = tuple(label.item() if isinstance(label, np.generic) else label for label in given)
         distinct = len(set(found))
-    except TypeError as error:
-        raise InvalidInput(f"labels must be a list of hashable values: {error}") from error
+    except Exception as error:  # iterating and hashing run the code of users
+        raise InvalidInput(f"labels must be a list of hashable values, got {shown(labels)} ({error})") from error
     if len(found) != n:
-        raise InvalidInput(f"there must be one label per action, got {len(found)} for {n}")
+        many = len(found) if len(found) < n else "more"
+        raise InvalidInput(f"there must be one label per action, got {many} for {n}")
     if distinct != n:
         twice = next(label for label in found if found.count(label) > 1)
-        raise InvalidInput(f"labels must differ, {twice!r} occurs more than once")
+        raise InvalidInput(f"labels must differ, {shown(twice)} occurs more than once")
     return found
 
 

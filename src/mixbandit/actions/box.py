@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mixbandit._checks import Array, as_float_array, check_finite
+from mixbandit._checks import LARGEST_BATCH, Array, as_float_array, as_generator, as_vector, check_finite, positive_int
 from mixbandit.errors import InvalidInput
 
 
@@ -15,9 +15,12 @@ class Box:
     """All actions between `low` and `high`, coordinate by coordinate; equal ends fix a coordinate."""
 
     def __init__(self, low: ArrayLike, high: ArrayLike) -> None:
-        ends = [np.atleast_1d(as_float_array(end, name)) for end, name in ((low, "low"), (high, "high"))]
+        given = [as_float_array(end, name) for end, name in ((low, "low"), (high, "high"))]
+        ends = [np.atleast_1d(end) for end in given]
         if ends[0].ndim != 1 or ends[0].shape != ends[1].shape or not ends[0].size:
-            raise InvalidInput(f"low and high must be vectors of one length ≥ 1, got {np.shape(low)}, {np.shape(high)}")
+            raise InvalidInput(
+                f"low and high must be vectors of one length ≥ 1, got {given[0].shape}, {given[1].shape}"
+            )
         for end, name in zip(ends, ("low", "high"), strict=True):
             check_finite(end, name)
         wrong = np.flatnonzero(ends[0] > ends[1])
@@ -51,7 +54,7 @@ class Box:
 
     def sample(self, n: int, rng: np.random.Generator) -> Array:
         """Uniform actions, (n, dim)."""
-        return self.at(rng.uniform(size=(n, self.dim)))
+        return self.at(as_generator(rng).uniform(size=(positive_int(n, "n", LARGEST_BATCH), self.dim)))
 
     def at(self, unit: Array) -> Array:
         """Actions from coordinates in the unit box; its corners give the corners exactly."""
@@ -69,11 +72,13 @@ class Box:
 
     def index_of(self, row: Array) -> None:
         """A box has no indices; InvalidInput if the row is outside."""
+        row = as_vector(row, self.dim, "action")
         if (row < self.low).any() or (row > self.high).any():
             raise InvalidInput(f"action {row} lies outside the box from {self.low} to {self.high}")
 
     def given(self, context: Array) -> Box:
         """The box of rows (context, action), with the context fixed."""
+        context = as_vector(context, None, "context")
         return Box(np.concatenate((context, self.low)), np.concatenate((context, self.high)))
 
     def state_dict(self) -> dict[str, Any]:

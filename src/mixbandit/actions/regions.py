@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import Array, as_vector
+from mixbandit._checks import Array, as_float_array, as_vector
 from mixbandit.actions.arms import Arms
 from mixbandit.actions.box import Box
 from mixbandit.actions.mixed import MixedBox
@@ -29,8 +29,8 @@ def as_region(actions: Region | ArrayLike, name: str = "actions") -> Region:
 
 def as_context(context: ArrayLike, length: int) -> Array:
     """A context as a vector of this length."""
-    flat = np.ravel(np.asarray(context)) if np.ndim(context) == 2 and len(np.atleast_2d(context)) == 1 else context
-    return as_vector(flat, length, "context").copy()
+    vector = as_float_array(context, "context")
+    return as_vector(vector[0] if vector.ndim == 2 and len(vector) == 1 else vector, length, "context").copy()
 
 
 def offered(

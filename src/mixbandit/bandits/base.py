@@ -15,7 +15,7 @@ from typing import Any, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import as_generator, as_vector, positive_int
+from mixbandit._checks import LARGEST_BATCH, as_generator, as_path, as_vector, flag, instance_of, positive_int
 from mixbandit._files import write_state
 from mixbandit.actions import Arms, Region, as_region, offered
 from mixbandit.bandits import choosing, persistent, stored
@@ -55,8 +55,8 @@ class Policy:
         track_regret: bool = True,
         quick: bool = False,
     ) -> None:
-        if not isinstance(sequence, ConfidenceSequence):
-            raise InvalidInput(f"sequence must be a confidence sequence such as MartingaleMixture, got {sequence!r}")
+        instance_of(sequence, ConfidenceSequence, "sequence", "a confidence sequence such as MartingaleMixture")
+        instance_of(rule, ActingRule, "rule", "an acting rule such as mixbandit.bandits.Optimism()")
         rule.check(sequence.moment)
         self.rule = rule
         self._actions = None if actions is None else as_region(actions)
@@ -64,8 +64,8 @@ class Policy:
             raise InvalidInput(
                 f"actions have dimension {self._actions.dim}, more than the features take ({sequence.features.dim_in})"
             )
-        self.strict, self.keep_history, self.track_regret = bool(strict), bool(keep_history), bool(track_regret)
-        self.quick = bool(quick)
+        self.strict, self.keep_history = flag(strict, "strict"), flag(keep_history, "keep_history")
+        self.track_regret, self.quick = flag(track_regret, "track_regret"), flag(quick, "quick")
         self._own_directions: Any = None  # of its own arms, computed once
         self.state = State(sequence.moment, int(as_generator(rng).integers(2**63)))
         self._sequence = sequence.live_in(self)
@@ -144,7 +144,7 @@ class Policy:
         there are enough of them, unless `distinct` is False. On an error nothing changes.
         """
         turn = self._turn(arms, context, "arms")
-        count = 1 if n is None else positive_int(n, "n")
+        count = 1 if n is None else positive_int(n, "n", LARGEST_BATCH)
         state = self._noted()
         choices, new = choosing.choose(
             state,
@@ -152,7 +152,7 @@ class Policy:
             turn,
             QUICK if self.quick else THOROUGH,
             count,
-            distinct=distinct,
+            distinct=flag(distinct, "distinct"),
             track_regret=self.track_regret,
         )
         self.state = self._consistent(new, choices)
@@ -195,7 +195,8 @@ class Policy:
         It is no longer pending, and counts in regret bounds only if it was played. For bounds to stay valid, the
         reason why a reward was lost must have nothing to do with its value.
         """
-        self.state = self.state.without(self.state.awaited(choice, held=True), played=bool(played))
+        happened = flag(played, "played")
+        self.state = self.state.without(self.state.awaited(choice, held=True), played=happened)
         return self
 
     def learn(self, actions: ArrayLike, rewards: ArrayLike, sigma: ArrayLike | None = None) -> Self:
@@ -263,7 +264,7 @@ class Policy:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one file, atomically: `mixbandit.load` resumes from it, bit for bit."""
-        write_state(path, self.state_dict())
+        write_state(as_path(path), self.state_dict())
 
     def _turn(self, given: Region | ArrayLike | None, context: ArrayLike | None, name: str) -> Turn:
         """The input of a decision; directions of the policy's own arms are computed once."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mixbandit._checks import Array
+from mixbandit._checks import Array, as_number
 from mixbandit.actions import storable_label
 from mixbandit.errors import InvalidInput
 from mixbandit.sequences import Moment
@@ -61,7 +61,7 @@ class Choice:
         given: Known | None = None,
     ) -> None:
         if lower is not None and upper is not None:
-            given = Known(float(lower), float(upper), trusted, width)
+            given = Known(as_number(lower, "lower"), as_number(upper, "upper"), trusted, width)
         self.__dict__.update(
             id=id, action=action, label=label, index=index, context=context, moment=moment, within=within,
             optimum=optimum, refuted=refuted, given=given,

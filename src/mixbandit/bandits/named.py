@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mixbandit._checks import nonnegative, shown
 from mixbandit.actions import Region
 from mixbandit.bandits.base import Policy
 from mixbandit.bandits.rules import ActingRule, LeastRegretPerInformation, Optimism, Thompson, Uniformly
@@ -110,17 +111,18 @@ class Named(Policy):
         track_regret: bool = True,
         quick: bool = False,
     ) -> None:
+        deviation, scale = nonnegative(misspecification, "misspecification"), nonnegative(exploration, "exploration")
         optional = {
             "mixture": mixture,
             "reward_range": reward_range,
-            "misspecification": misspecification or None,
+            "misspecification": deviation or None,
             "alpha": alpha,
-            "exploration": None if exploration == 1.0 else exploration,
+            "exploration": None if scale == 1.0 else scale,
         }
         given = {name: value for name, value in optional.items() if value is not None}
         for name, value in given.items():
             if name not in self.takes:
-                raise InvalidInput(f"{type(self).__name__} does not take {name}, got {name}={value!r}")
+                raise InvalidInput(f"{type(self).__name__} does not take {name}, got {name}={shown(value)}")
         stated = {"sigma": sigma, "norm_bound": norm_bound, "delta": delta, "on_empty": on_empty}
         sequence, rule = self._parts(features, stated, given)
         options: dict[str, Any] = {"strict": strict, "keep_history": keep_history, "quick": quick}

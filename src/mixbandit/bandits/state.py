@@ -11,7 +11,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import LARGEST_DATUM, Array, as_number, check_finite, positive
+from mixbandit._checks import (
+    LARGEST_DATUM,
+    Array,
+    as_float_array,
+    as_number,
+    check_finite,
+    is_integer,
+    positive_array,
+    shown,
+)
 from mixbandit.bandits import persistent
 from mixbandit.bandits.choice import Choice
 from mixbandit.errors import InvalidInput
@@ -52,14 +61,14 @@ class State(NamedTuple):
     def awaited(self, choice: Choice | int, *, held: bool = False) -> Choice:
         """The choice that waits for its reward or, if `held`, whose reward is held back; InvalidInput for others."""
         number = choice.id if isinstance(choice, Choice) else choice
-        if isinstance(number, bool) or not isinstance(number, int | np.integer):
-            raise InvalidInput(f"a reward is told for a Choice or its id, got {choice!r}")
+        if not is_integer(number):
+            raise InvalidInput(f"a reward is told for a Choice or its id, got {shown(choice)}")
         found: Choice | None = persistent.get(self.pending, int(number))
         if found is None:
             known = 0 <= number < self.rounds
             waiting = ", ".join(str(c.id) for c, _ in zip(persistent.values(self.pending), range(5), strict=False))
             problem = "has been told or cancelled already" if known else "is unknown"
-            raise InvalidInput(f"choice {number} {problem}; waiting for rewards: {waiting or 'none'}")
+            raise InvalidInput(f"choice {shown(int(number))} {problem}; waiting for rewards: {waiting or 'none'}")
         if not held and persistent.get(self.held, found.id) is not None:
             raise InvalidInput(f"choice {number} has been told already; its reward waits for earlier choices")
         if choice is not found and isinstance(choice, Choice) and not np.array_equal(choice.action, found.action):
@@ -141,23 +150,39 @@ def parse_told(
     sigma: float | ArrayLike | None,
 ) -> tuple[list[Choice], Array, list[float | None]]:
     """The arguments of `tell`, checked: choices, rewards, and noise levels where given."""
-    one = isinstance(choice, Choice | int)
-    many = not one and (isinstance(choice, Sequence | np.ndarray) or hasattr(choice, "to_numpy"))
-    given: list[Any] = list(choice) if many else [choice]  # type: ignore[arg-type]
-    rewards = np.ravel(np.asarray(reward, dtype=object)) if many else [reward]
-    if len(rewards) != len(given):
-        raise InvalidInput(f"{len(given)} choices came with {len(rewards)} rewards")
-    choices = [state.awaited(each) for each in given]
-    if len(choices) > 1 and len({each.id for each in choices}) != len(choices):
-        raise InvalidInput("a choice occurs twice in one call")
-    # Clicks and successes come as booleans.
-    values = np.array([float(r) if isinstance(r, bool | np.bool_) else as_number(r, "reward") for r in rewards])
+    if isinstance(choice, Choice) or is_integer(choice):
+        choices = [state.awaited(choice)]  # type: ignore[arg-type]
+        # Clicks and successes come as booleans.
+        number = float(reward) if isinstance(reward, bool | np.bool_) else as_number(reward, "reward")
+        values = np.array([number])
+    else:
+        given = _several(choice)
+        values = as_float_array(reward, "reward").ravel()
+        if len(values) != len(given):
+            raise InvalidInput(f"{len(given)} choices came with {len(values)} rewards")
+        choices = [state.awaited(each) for each in given]
+        if len({each.id for each in choices}) != len(choices):
+            raise InvalidInput("a choice occurs twice in one call")
     check_finite(values, "reward", LARGEST_DATUM)
     if sigma is None:
         return choices, values, [None] * len(choices)
-    levels = np.ravel(np.asarray(sigma, dtype=object))
+    levels = positive_array(sigma, "sigma").ravel()
     if len(levels) not in (1, len(choices)):
         raise InvalidInput(f"sigma must be one number or {len(choices)}, got {len(levels)}")
-    known = [positive(level, "sigma") for level in np.broadcast_to(levels, (len(choices),))]
-    check_finite(state.moment.rule.weights(np.array(known)) * values, "reward", LARGEST_DATUM)
-    return choices, values, list(known)
+    known = np.broadcast_to(levels, (len(choices),))
+    check_finite(state.moment.rule.weights(known) * values, "reward", LARGEST_DATUM)
+    return choices, values, known.tolist()
+
+
+def _several(choices: Any) -> list[Any]:
+    """Several choices or ids, from a list, an array or a Series."""
+    try:
+        if isinstance(choices, Sequence) and not isinstance(choices, str | bytes):
+            return list(choices)
+        if hasattr(type(choices), "__array__") and not np.ma.is_masked(choices):
+            array = np.asarray(choices)
+            if array.ndim == 1:  # not a table: iterating would give the names of its columns
+                return list(array.tolist())
+    except Exception as error:  # the code of users and of other libraries
+        raise InvalidInput(f"a reward is told for a Choice or its id, got {shown(choices)} ({error})") from error
+    raise InvalidInput(f"a reward is told for a Choice or its id, or a list of them, got {shown(choices)}")

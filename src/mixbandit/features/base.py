@@ -21,7 +21,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import Array, as_float_array, as_rows, check_finite, positive, positive_int
+from mixbandit._checks import (
+    Array,
+    as_float_array,
+    as_function,
+    as_rows,
+    check_finite,
+    dimension,
+    is_integer,
+    positive,
+    shown,
+)
 from mixbandit.errors import InvalidInput, NotStorable
 
 
@@ -49,7 +59,7 @@ class FeatureMap(abc.ABC):
         rows = as_rows(actions, self.dim_in, "actions")
         covectors = as_rows(v, self.dim, "v")
         if covectors.shape[0] not in (1, rows.shape[0]):
-            raise InvalidInput(f"v must have shape ({rows.shape[0]}, {self.dim}) or ({self.dim},), got {np.shape(v)}")
+            raise InvalidInput(f"v must have shape ({len(rows)}, {self.dim}) or ({self.dim},), got {covectors.shape}")
         return self.pullback(rows, np.broadcast_to(covectors, (rows.shape[0], self.dim)))
 
     def jacobian(self, actions: ArrayLike) -> Array:
@@ -103,7 +113,7 @@ class Identity(FeatureMap):
     lipschitz = 1.0
 
     def __init__(self, dim: int) -> None:
-        self.dim = self.dim_in = positive_int(dim, "dim")
+        self.dim = self.dim_in = dimension(dim, "dim")
 
     def remainder(self, centres: Array, half_widths: Array) -> Array:
         return np.zeros(half_widths.shape)
@@ -138,13 +148,9 @@ class FromCallable(FeatureMap):
         vjp: Callable[[Array, Array], ArrayLike] | None = None,
         lipschitz: float | None = None,
     ) -> None:
-        self.dim_in, self.dim = positive_int(dim_in, "dim_in"), positive_int(dim, "dim")
-        if not callable(function):
-            raise InvalidInput(f"function must be callable, got {function!r}")
-        if vjp is not None and not callable(vjp):
-            raise InvalidInput(f"vjp must be callable, got {vjp!r}")
-        self.function = function
-        self.user_vjp = vjp
+        self.dim_in, self.dim = dimension(dim_in, "dim_in"), dimension(dim, "dim")
+        self.function = as_function(function, "function")
+        self.user_vjp = None if vjp is None else as_function(vjp, "vjp")
         self.lipschitz = None if lipschitz is None else positive(lipschitz, "lipschitz")
 
     def evaluate(self, actions: Array) -> Array:
@@ -194,11 +200,11 @@ def as_feature_map(features: FeatureMap | int | Any) -> FeatureMap:
     """A feature map from a map or from an int d (vectors of length d as they are)."""
     if isinstance(features, FeatureMap):
         return features
-    if isinstance(features, int | np.integer) and not isinstance(features, bool):
-        return Identity(int(features))
+    if is_integer(features):
+        return Identity(features)
     raise InvalidInput(
         "features must be a feature map or an integer d (vectors of length d as they are), "
-        f"got {features!r}; wrap a function as FromCallable(function, dim_in, dim)"
+        f"got {shown(features)}; wrap a function as FromCallable(function, dim_in, dim)"
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mixbandit._checks import Array, positive, positive_int
+from mixbandit._checks import Array, dimension, positive
 from mixbandit.errors import InvalidInput
 from mixbandit.features.base import FeatureMap, FromCallable, Identity, as_feature_map
 from mixbandit.features.random import RandomFourier, RandomLayer
@@ -23,7 +23,7 @@ class Interaction(FeatureMap):
     def __init__(self, context: FeatureMap | int, action: FeatureMap | int) -> None:
         self.context, self.action = as_feature_map(context), as_feature_map(action)
         self.dim_in = self.context.dim_in + self.action.dim_in
-        self.dim = self.context.dim * self.action.dim
+        self.dim = dimension(self.context.dim * self.action.dim, "the product of the two dimensions")
 
     def evaluate(self, actions: Array) -> Array:
         x, a = self._parts(actions)
@@ -119,9 +119,9 @@ class Disjoint(FeatureMap):
     """
 
     def __init__(self, context: FeatureMap | int, arms: int) -> None:
-        self.context, self.arms = as_feature_map(context), positive_int(arms, "arms")
+        self.context, self.arms = as_feature_map(context), dimension(arms, "arms")
         self.dim_in = self.context.dim_in + 1
-        self.dim = self.context.dim * self.arms
+        self.dim = dimension(self.context.dim * self.arms, "the dimension of the context times arms")
 
     def evaluate(self, actions: Array) -> Array:
         features = np.zeros((len(actions), self.arms, self.context.dim))

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import Array, as_float_array, as_generator, one_of, positive, positive_int
+from mixbandit._checks import Array, as_generator, dimension, one_of, positive_array
 from mixbandit.errors import DamagedState, InvalidInput
 from mixbandit.features.base import FeatureMap
 
@@ -114,12 +114,10 @@ class RandomFourier(_RandomAffine):
         *,
         rng: int | np.random.Generator | None = None,
     ) -> None:
-        dim_in, dim = positive_int(dim_in, "dim_in"), positive_int(dim, "dim")
-        scales = as_float_array(lengthscale, "lengthscale")
+        dim_in, dim = dimension(dim_in, "dim_in"), dimension(dim, "dim")
+        scales = positive_array(lengthscale, "lengthscale")
         if scales.shape not in ((), (1,), (dim_in,)):
             raise InvalidInput(f"lengthscale must be one number or {dim_in}, got shape {scales.shape}")
-        for scale in scales.flat:
-            positive(float(scale), "lengthscale")
         generator = as_generator(rng)
         frequencies = generator.normal(size=(dim, dim_in)) / scales
         super().__init__(frequencies, generator.uniform(0.0, 2.0 * np.pi, size=dim))
@@ -181,7 +179,7 @@ class RandomLayer(_RandomAffine):
         *,
         rng: int | np.random.Generator | None = None,
     ) -> None:
-        dim_in, dim = positive_int(dim_in, "dim_in"), positive_int(dim, "dim")
+        dim_in, dim = dimension(dim_in, "dim_in"), dimension(dim, "dim")
         self.activation = one_of(activation, tuple(self._activations), "activation")
         generator = as_generator(rng)
         weights = generator.normal(size=(dim, dim_in)) / np.sqrt(dim_in)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import Array, as_float_array, check_finite
+from mixbandit._checks import LARGEST_DATUM, Array, as_float_array, check_finite, shown
 from mixbandit.errors import DamagedState, InvalidInput
 from mixbandit.features import FeatureMap
 from mixbandit.kernels import Kernel
@@ -152,7 +152,7 @@ class Gaussian(Mixture):
             self.mean = mean
         else:
             number = as_float_array(mean, "mean")
-            check_finite(number, "mean")
+            check_finite(number, "mean", LARGEST_DATUM)
             if number.ndim:
                 raise InvalidInput(f"mean must be a number or a function, got shape {number.shape}")
             self.mean = float(number)
@@ -171,7 +171,7 @@ class Gaussian(Mixture):
 
 def checked_kernel(kernel: KernelFunction) -> KernelFunction:
     if not callable(kernel):
-        raise InvalidInput(f"kernel must be a function of two arrays of actions, got {kernel!r}")
+        raise InvalidInput(f"kernel must be a function of two arrays of actions, got {shown(kernel)}")
     return kernel
 
 

@@ -8,14 +8,13 @@ The mixture martingale of Σ_k π_k P_k is the sum Σ_k π_k E_k, so that with t
 from __future__ import annotations
 
 import copy
-import numbers
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import Array, as_vector
+from mixbandit._checks import Array, as_float_array, as_vector, shown
 from mixbandit.data import Data
 from mixbandit.errors import DamagedState, InvalidInput
 from mixbandit.features import FeatureMap
@@ -32,10 +31,11 @@ class Grid(Mixture):
     """
 
     def __init__(self, members: Sequence[float | Mixture | Forecaster], weights: ArrayLike | None = None) -> None:
-        try:
-            given = list(members)
-        except TypeError:
-            raise InvalidInput(f"members must be a list of scales, mixtures or forecasters, got {members!r}") from None
+        if hasattr(members, "__array__"):
+            members = as_float_array(members, "members").tolist()
+        if not isinstance(members, Sequence) or isinstance(members, str | bytes | bytearray):
+            raise InvalidInput(f"members must be a list of scales, mixtures or forecasters, got {shown(members)}")
+        given = list(members)
         if not given:
             raise InvalidInput("a Grid needs at least one member, got none")
         self.members = tuple(_as_member(member) for member in given)
@@ -113,13 +113,15 @@ def as_cost(mixture: Mixture | Forecaster, features: FeatureMap, sigma: float) -
         # A private copy: if another sequence told it a reward, it would know what it is about to predict.
         return Prequential(copy.deepcopy(mixture), sigma)
     raise InvalidInput(
-        f"mixture must be one of mixbandit's mixtures or an object with predict(x) and update(x, r), got {mixture!r}"
+        "mixture must be one of mixbandit's mixtures or an object with predict(x) and update(x, r), "
+        f"got {shown(mixture)}"
     )
 
 
 def _as_member(member: float | Mixture | Forecaster) -> Mixture | Forecaster:
-    if isinstance(member, numbers.Real):
-        return Scaled(float(member))
     if isinstance(member, Mixture) or (not isinstance(member, type) and isinstance(member, Forecaster)):
         return member
-    raise InvalidInput(f"a member must be a scale c > 0, a mixture or a forecaster, got {member!r}")
+    try:
+        return Scaled(member)  # type: ignore[arg-type]
+    except InvalidInput as error:
+        raise InvalidInput(f"a member must be a scale c > 0, a mixture or a forecaster: {error}") from error

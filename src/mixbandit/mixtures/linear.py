@@ -82,7 +82,7 @@ class Linear(LinearMixture):
         covariance = np.atleast_2d(as_float_array(Sigma0, "Sigma0"))
         if mean.ndim != 1 or covariance.shape != (len(mean), len(mean)):
             raise InvalidInput(
-                f"theta0 and Sigma0 must have shapes (d,) and (d, d), got {np.shape(theta0)} and {np.shape(Sigma0)}"
+                f"theta0 and Sigma0 must have shapes (d,) and (d, d), got {mean.shape} and {covariance.shape}"
             )
         check_finite(mean, "theta0")
         check_finite(covariance, "Sigma0")

@@ -10,7 +10,17 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import LARGEST_DATUM, Array, finite, positive, positive_int
+from mixbandit._checks import (
+    LARGEST_DATUM,
+    Array,
+    as_float_array,
+    as_number,
+    check_finite,
+    finite,
+    positive,
+    positive_int,
+    shown,
+)
 from mixbandit.errors import InvalidInput
 from mixbandit.mixtures.base import Forecaster, RunningCost
 
@@ -40,13 +50,13 @@ class Prequential(RunningCost):
     def _checked_prediction(self, x: Array) -> tuple[float, float]:
         prediction = self.forecaster.predict(x)
         try:
-            mean, variance = (float(number) for number in prediction)
-        except (TypeError, ValueError, OverflowError):
+            mean, variance = (as_number(number, "a prediction") for number in prediction)
+        except Exception:  # unpacking runs the code of users
             mean = variance = math.nan
         if not (abs(mean) <= LARGEST_DATUM and 0.0 <= variance <= LARGEST_DATUM):
             raise InvalidInput(
                 f"the forecaster {type(self.forecaster).__name__} must predict a finite mean and a finite "
-                f"variance ≥ 0, got {prediction!r} at {x}"
+                f"variance ≥ 0, got {shown(prediction)} at {x}"
             )
         return mean, variance
 
@@ -77,6 +87,8 @@ class FromRegressor:
         mean: float = 0.0,
         variance: float = 1.0,
     ) -> None:
+        if isinstance(regressor, type) or not all(callable(getattr(regressor, n, None)) for n in ("fit", "predict")):
+            raise InvalidInput(f"regressor must be an object with fit(X, y) and predict(X), got {shown(regressor)}")
         self.regressor, self.sigma = regressor, positive(sigma, "sigma")
         self.refit_every, self.window = (
             positive_int(refit_every, "refit_every"),
@@ -89,18 +101,25 @@ class FromRegressor:
         self._fitted = False
 
     def predict(self, x: Array) -> tuple[float, float]:
+        row = _one_row(x)
         if not self._fitted:
             return self._mean, self._variance
-        mean = float(np.asarray(self.regressor.predict(x[None]))[0])
+        predicted = as_float_array(self.regressor.predict(row[None]), "the regressor's prediction")
+        if predicted.size != 1:
+            raise InvalidInput(f"the regressor must predict one value per row, got shape {predicted.shape}")
+        mean = float(predicted.ravel()[0])
         if not self._errors2:
             return mean, self._variance
         return mean, max(sum(self._errors2) / len(self._errors2) - self.sigma**2, 0.0)
 
     def update(self, x: Array, r: float) -> None:
+        row, reward = _one_row(x), finite(r, "r")
+        if self._actions and self._actions[0].shape != row.shape:
+            raise InvalidInput(f"x must have shape {self._actions[0].shape}, as before, got {row.shape}")
         if self._fitted:
-            self._errors2.append((r - self.predict(x)[0]) ** 2)
-        self._actions.append(np.array(x))
-        self._rewards.append(r)
+            self._errors2.append((reward - self.predict(row)[0]) ** 2)
+        self._actions.append(row.copy())
+        self._rewards.append(reward)
         if len(self._rewards) % self.refit_every == 0:
             self.regressor.fit(np.array(self._actions), np.array(self._rewards))
             self._fitted = True
@@ -112,3 +131,11 @@ class FromRegressor:
         new._actions, new._rewards = list(self._actions), list(self._rewards)
         new._errors2 = self._errors2.copy()
         return new
+
+
+def _one_row(x: ArrayLike) -> Array:
+    row = as_float_array(x, "x")
+    if row.ndim != 1:
+        raise InvalidInput(f"x must be one action row, got shape {row.shape}")
+    check_finite(row, "x")
+    return row

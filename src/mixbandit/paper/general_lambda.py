@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from mixbandit._checks import LARGEST_MULTIPLIER, Array, as_number, as_range, nonnegative, positive, probability
+from mixbandit._checks import LARGEST_MULTIPLIER, Array, as_number, as_range, nonnegative, positive, probability, shown
 from mixbandit.data import Data, Spectrum, numerical_rank
 from mixbandit.errors import DamagedState, InvalidInput
 from mixbandit.features import FeatureMap, as_feature_map
@@ -183,7 +183,7 @@ class GeneralLambda(ResidualBallSequence):
             checked_lambda(weight, level)
         prior = Standard() if mixture is None else mixture
         if not isinstance(prior, LinearMixture):
-            raise InvalidInput(f"GeneralLambda takes Standard, Scaled or Linear mixtures, got {mixture!r}")
+            raise InvalidInput(f"GeneralLambda takes Standard, Scaled or Linear mixtures, got {shown(mixture)}")
         phi, bound = as_feature_map(features), positive(norm_bound, "norm_bound")
         self._rule = GeneralLambdaRule(phi.dim, level, bound, probability(delta, "delta"), weight, prior)
         ends = None if reward_range is None else as_range(reward_range, "reward_range")

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import Array, as_vector, one_of
+from mixbandit._checks import Array, as_vector, instance_of, nonnegative, one_of, shown
 from mixbandit.data import Data
 from mixbandit.errors import (
     AssumptionsRefuted,
@@ -138,21 +138,21 @@ class ConfidenceSequence(abc.ABC):
 
     def upper(self, actions: ArrayLike, alpha: float | None = None) -> Array:
         """Upper bounds (n,) on the expected rewards; with `alpha`, the closed form."""
-        moment = self._asked(alpha)
+        moment, known = self._asked(alpha)
         directions = moment.directions(moment.model.checked(actions))
-        return self._reported(moment.upper(directions, moment.at(alpha)))
+        return self._reported(moment.upper(directions, moment.at(known)))
 
     def lower(self, actions: ArrayLike, alpha: float | None = None) -> Array:
         """Lower bounds (n,) on the expected rewards: minus the upper bounds of minus the features."""
-        moment = self._asked(alpha)
+        moment, known = self._asked(alpha)
         directions = moment.directions(moment.model.checked(actions))
-        return self._reported(moment.lower(directions, moment.at(alpha)))
+        return self._reported(moment.lower(directions, moment.at(known)))
 
     def support(self, actions: ArrayLike, alpha: float | None = None) -> Support:
         """Upper bounds with maximisers and gradients."""
-        moment = self._asked(alpha)
+        moment, known = self._asked(alpha)
         rows = moment.model.checked(actions)
-        found = moment.at(alpha).support(moment.directions(rows))
+        found = moment.at(known).support(moment.directions(rows))
         bounds, grad = moment.response.upper(found.value), moment.model.features.pullback(rows, found.points)
         case = np.array(CASES)[found.case]
         if bounds.capped is not None and bounds.capped.any():
@@ -163,7 +163,8 @@ class ConfidenceSequence(abc.ABC):
 
     def contains(self, theta: ArrayLike, *, rtol: float = 1e-9) -> bool:
         """Whether the set contains θ; `rtol` allows for rounding at its border."""
-        return self.moment.rule.set(self.moment.data).contains(as_vector(theta, self.features.dim, "theta"), rtol)
+        point, slack = as_vector(theta, self.features.dim, "theta"), nonnegative(rtol, "rtol")
+        return self.moment.rule.set(self.moment.data).contains(point, slack)
 
     def merge(self, other: Self) -> Self:
         """A new sequence with the data of both, which must agree in everything else.
@@ -174,6 +175,9 @@ class ConfidenceSequence(abc.ABC):
         """
         if type(other) is not type(self):
             raise NotMergeable(f"a {type(self).__name__} cannot be merged with a {type(other).__name__}")
+        mine, theirs = self.features.dim, other.features.dim
+        if mine != theirs:
+            raise NotMergeable(f"the sequences differ in features: {mine} and {theirs} dimensions")
         merged = self.moment.rule.merge(self.moment.data, other.moment.data)
         if self.features is not other.features and isinstance(self.features, FromCallable):
             raise NotMergeable("feature functions must be the same object in both sequences")
@@ -186,10 +190,11 @@ class ConfidenceSequence(abc.ABC):
 
     def difference(self, other: ConfidenceSequence) -> str | None:
         """The first setting in which two sequences differ, with its values; None if only their data do."""
+        instance_of(other, ConfidenceSequence, "other", "a confidence sequence")
         mine, theirs = self.settings(), other.settings()
         for name, value in mine.items():
             if not _same(value, theirs.get(name)):
-                return f"{name}: {value!r} and {theirs.get(name)!r}"
+                return f"{name}: {shown(value)} and {shown(theirs.get(name))}"
         return None
 
     def copy(self) -> Self:
@@ -229,14 +234,13 @@ class ConfidenceSequence(abc.ABC):
         new._home = _OwnHome(new.moment.with_data(data))
         return new
 
-    def _asked(self, alpha: float | None) -> Moment:
-        """The moment, for bounds at this multiplier; raises or warns if the set is empty."""
+    def _asked(self, alpha: float | None) -> tuple[Moment, float | None]:
+        """The moment, and the multiplier for bounds at it, checked; raises or warns if the set is empty."""
         moment = self.moment
-        if alpha is not None:
-            moment.rule.check_alpha(alpha)
+        known = None if alpha is None else moment.rule.check_alpha(alpha)
         if moment.is_empty:
             self.refute("the confidence set is empty")
-        return moment
+        return moment, known
 
     def _reported(self, bounds: Bounds) -> Array:
         if bounds.contradicts:
@@ -276,8 +280,8 @@ class ResidualBallSequence(ConfidenceSequence):
 
     def analytic_radius(self, alpha: float | None = None) -> float:
         """√ρ(α), the radius of the closed-form bound (R_AMM in the paper); at `alpha0` unless given."""
-        moment = self._asked(alpha)
-        return self._ball_rule.analytic_radius(moment.data, moment.alpha0 if alpha is None else alpha)
+        moment, known = self._asked(alpha)
+        return self._ball_rule.analytic_radius(moment.data, moment.alpha0 if known is None else known)
 
     def log_evalue(self, theta: ArrayLike) -> float:
         """Logarithm of the mixture martingale E_t(θ): an e-value against θ* = θ that may be read at any time.

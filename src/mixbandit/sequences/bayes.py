@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from mixbandit._checks import positive, probability
+from mixbandit._checks import instance_of, positive, probability
 from mixbandit.data import Data
-from mixbandit.errors import InvalidInput
 from mixbandit.features import FeatureMap, as_feature_map
 from mixbandit.mixtures import LinearMixture, Standard
 from mixbandit.sequences.base import ConfidenceSequence, setting
@@ -79,8 +78,7 @@ class BayesCredible(ConfidenceSequence):
         mixture: LinearMixture | None = None,
     ) -> None:
         prior = Standard() if mixture is None else mixture
-        if not isinstance(prior, LinearMixture):
-            raise InvalidInput(f"the prior must be Standard, Scaled or Linear, got {mixture!r}")
+        instance_of(prior, LinearMixture, "the prior", "Standard, Scaled or Linear")
         bound = None if norm_bound is None else positive(norm_bound, "norm_bound")
         phi, level = as_feature_map(features), positive(sigma, "sigma")
         super().__init__(phi, BayesRule(phi, level, bound, probability(delta, "delta"), prior))

@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import Array, as_rows
+from mixbandit._checks import Array, as_rows, instance_of
 from mixbandit.errors import InvalidInput
 from mixbandit.sequences.base import ConfidenceSequence
 
@@ -22,6 +22,7 @@ class RunningIntersection:
     """
 
     def __init__(self, sequence: ConfidenceSequence, actions: ArrayLike) -> None:
+        instance_of(sequence, ConfidenceSequence, "sequence", "a confidence sequence such as MartingaleMixture")
         if sequence.guarantee != "anytime":
             raise InvalidInput(
                 f"{type(sequence).__name__} does not hold at all times at once: its bounds cannot be intersected"

@@ -58,12 +58,13 @@ class MartingaleRule(BallRule):
     def alpha0(self, data: Data) -> float:
         return self.ridge_alpha if self.ridge_alpha is not None else float(data.memory.alpha0(data))
 
-    def check_alpha(self, alpha: float) -> None:
-        multiplier(alpha, "alpha")
-        if self._uses_ridge_form and alpha < self.ridge_alpha:  # type: ignore[operator]
+    def check_alpha(self, alpha: float) -> float:
+        given = multiplier(alpha, "alpha")
+        if self._uses_ridge_form and given < self.ridge_alpha:  # type: ignore[operator]
             raise InvalidInput(
-                f"with misspecification the closed form needs alpha ≥ alpha0 = {self.ridge_alpha:g}, got {alpha:g}"
+                f"with misspecification the closed form needs alpha ≥ alpha0 = {self.ridge_alpha:g}, got {given:g}"
             )
+        return given
 
     def radius2(self, data: Data, cost: Cost) -> float:
         """R², the bound on ‖f* − r‖² for the expected rewards f* (label eq:confidence-set), linear or not."""

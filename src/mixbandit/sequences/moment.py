@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import LARGEST_DATUM, Array, as_float_array, as_vector, check_finite, positive
+from mixbandit._checks import LARGEST_DATUM, Array, as_vector, check_finite, positive_array
 from mixbandit._lazy import lazy
 from mixbandit.data import Data
 from mixbandit.errors import InvalidInput
@@ -136,11 +136,9 @@ class Moment:
 
 def _levels(sigma: ArrayLike, n: int) -> Array:
     """Noise levels as one number or one per reward."""
-    levels = as_float_array(sigma, "sigma")
+    levels = positive_array(sigma, "sigma")
     if levels.shape == (n, 1):  # a one-column DataFrame
         levels = levels[:, 0]
     if levels.shape not in ((), (n,)):
         raise InvalidInput(f"sigma must be one number or have shape ({n},), got {levels.shape}")
-    for level in levels.flat:
-        positive(float(level), "sigma")
     return levels

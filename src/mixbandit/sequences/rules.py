@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from mixbandit._checks import Array, multiplier
+from mixbandit._checks import Array, multiplier, shown
 from mixbandit.data import Data
 from mixbandit.errors import InvalidInput, NotMergeable
 from mixbandit.sequences import refutation
@@ -67,9 +67,9 @@ class Rule(abc.ABC):
     def alpha0(self, data: Data) -> float:
         """The multiplier that works best for the closed form."""
 
-    def check_alpha(self, alpha: float) -> None:
-        """Refuse a multiplier at which there is no closed form."""
-        multiplier(alpha, "alpha")
+    def check_alpha(self, alpha: float) -> float:
+        """The multiplier as a float; InvalidInput where there is no closed form at it."""
+        return multiplier(alpha, "alpha")
 
     def is_empty(self, data: Data) -> bool:
         return self.set(data).is_empty
@@ -107,10 +107,11 @@ class FixedMultiplier(Rule):
     def is_empty(self, data: Data) -> bool:
         return False
 
-    def check_alpha(self, alpha: float) -> None:
-        fixed = self.alpha0(self.start())
-        if multiplier(alpha, "alpha") != fixed:
-            raise InvalidInput(f"the multiplier of this sequence is fixed in advance at {fixed:g}, got alpha={alpha}")
+    def check_alpha(self, alpha: float) -> float:
+        fixed, given = self.alpha0(self.start()), multiplier(alpha, "alpha")
+        if given != fixed:
+            raise InvalidInput(f"the multiplier of this sequence is fixed in advance at {fixed:g}, got alpha={given:g}")
+        return given
 
 
 class BallRule(Rule):
@@ -163,6 +164,6 @@ def require_order_free(learns_in_order: bool, what: object) -> None:
     """Refuse to merge data whose order matters."""
     if learns_in_order:
         raise NotMergeable(
-            f"{what!r} depends on the order of rewards, which a merge does not know; "
+            f"{shown(what)} depends on the order of rewards, which a merge does not know; "
             "fixed linear mixtures and grids of them can be merged"
         )

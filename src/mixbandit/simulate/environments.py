@@ -15,7 +15,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import Array, as_number, as_vector, finite, one_of, positive, positive_int
+from mixbandit._checks import (
+    Array,
+    as_function,
+    as_number,
+    as_vector,
+    dimension,
+    finite,
+    instance_of,
+    nonnegative_int,
+    one_of,
+    positive,
+)
 from mixbandit._files import digest
 from mixbandit.actions import Arms, Region, as_region
 from mixbandit.bandits import Choice
@@ -77,12 +88,13 @@ class _LinearRewards(Environment):
         self.features = as_feature_map(features)
         self.theta = as_vector(theta, self.features.dim, "theta").copy()
         self.sigma, self.noise = positive(sigma, "sigma"), one_of(noise, NOISES, "noise")
-        self.seed = positive_int(seed + 1, "seed + 1") - 1  # 0 is a valid seed
+        self.seed = nonnegative_int(seed, "seed")
 
     def reward(self, t: int, choice: Choice) -> float:
         return noisy(self.expected(t, choice), self.noise, self.sigma, self._stream(t, 0))
 
     def expected(self, t: int, choice: Choice) -> float:
+        instance_of(choice, Choice, "choice", "a Choice")
         row = choice.action if choice.context is None else np.concatenate((choice.context, choice.action))
         return float(self.features(row)[0] @ self.theta)
 
@@ -92,7 +104,7 @@ class _LinearRewards(Environment):
 
     def _stream(self, t: int, kind: int) -> np.random.Generator:
         """The generator of round t: for the noise (kind 0), and for the offer (1)."""
-        return np.random.default_rng([self.seed, t, kind])
+        return np.random.default_rng([self.seed, nonnegative_int(t, "t"), kind])
 
 
 class LinearEnvironment(_LinearRewards):
@@ -117,7 +129,7 @@ class LinearEnvironment(_LinearRewards):
     ) -> None:
         super().__init__(features, theta, sigma=sigma, noise=noise, seed=seed)
         self.actions = as_region(actions)
-        self._context = context
+        self._context = None if context is None else as_function(context, "context")
         self._best: tuple[int, float, bool] | None = None  # round, optimum, whether proven
         self._context_dim = self.features.dim_in - self.actions.dim
         if self._context_dim < 0 or (self._context_dim > 0) != (context is not None):
@@ -165,8 +177,8 @@ class ChangingArms(_LinearRewards):
         seed: int = 0,
     ) -> None:
         super().__init__(features, theta, sigma=sigma, noise=noise, seed=seed)
-        self.arms = positive_int(arms, "arms")
-        self._draw = draw
+        self.arms = dimension(arms, "arms")
+        self._draw = None if draw is None else as_function(draw, "draw")
         self._arms: tuple[int, Arms] | None = None  # of the last requested round
 
     def offer(self, t: int) -> Offer:
@@ -201,17 +213,17 @@ class FunctionEnvironment(Environment):
         expected: Callable[[Array], float] | None = None,
         best: float | None = None,
     ) -> None:
-        for name, given in (("function", function), ("expected", expected)):
-            if given is not None and not callable(given):
-                raise InvalidInput(f"{name} must be callable, got {given!r}")
-        self._function, self._expected = function, expected
+        self._function = as_function(function, "function")
+        self._expected = None if expected is None else as_function(expected, "expected")
         self.actions = None if actions is None else as_region(actions)
         self._best = None if best is None else finite(best, "best")
 
     def reward(self, t: int, choice: Choice) -> float:
+        instance_of(choice, Choice, "choice", "a Choice")
         return as_number(self._function(choice.action.copy()), "the reward that the function returned")
 
     def expected(self, t: int, choice: Choice) -> float | None:
+        instance_of(choice, Choice, "choice", "a Choice")
         if self._expected is None:
             return None
         return as_number(self._expected(choice.action.copy()), "the expected reward that the function returned")

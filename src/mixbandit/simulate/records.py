@@ -8,13 +8,12 @@ import io
 import os
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mixbandit import plots
-from mixbandit._checks import Array
+from mixbandit._checks import Array, as_path, as_text, instance_of, shown
 from mixbandit._extras import import_extra
 from mixbandit._files import write_atomically
 from mixbandit.actions import storable_label
@@ -64,7 +63,10 @@ class Records:
     """The rounds of one run, in order."""
 
     def __init__(self, rows: list[Record] | None = None) -> None:
-        self.rows: list[Record] = [] if rows is None else rows
+        given = instance_of([] if rows is None else rows, list, "rows", "a list of records")
+        for row in given:
+            instance_of(row, Record, "a row", "a Record")
+        self.rows: list[Record] = given
         self.stopped: str | None = None  # why the run ended before its last round
 
     def __len__(self) -> int:
@@ -81,14 +83,15 @@ class Records:
         return f"Records(rounds={len(self)}{total}{'' if self.stopped is None else f', stopped: {self.stopped}'})"
 
     def append(self, record: Record) -> None:
-        self.rows.append(record)
+        self.rows.append(instance_of(record, Record, "record", "a Record"))
 
     def column(self, name: str) -> np.ndarray[Any, Any]:
         """One column: numbers, with NaN for unknown values; labels as objects; actions as (n, dim)."""
+        name = as_text(name, "name")
         if name in ("action", "context"):
             return np.array([getattr(row, name) for row in self])
         if name not in _SCALARS:
-            raise InvalidInput(f"records have the columns {', '.join(_SCALARS)}, action, context; got {name!r}")
+            raise InvalidInput(f"records have the columns {', '.join(_SCALARS)}, action, context; got {shown(name)}")
         values = [getattr(row, name) for row in self]
         if name == "label":
             return np.array([*values, None], dtype=object)[:-1]
@@ -117,13 +120,13 @@ class Records:
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """A row per round; numbers are written so that they can be read back bit for bit."""
-        text = io.StringIO()
+        file, text = as_path(path), io.StringIO()
         table = self.to_rows()
         columns = list(dict.fromkeys(name for row in table for name in row)) or list(_SCALARS)
         writer = csv.DictWriter(text, columns, lineterminator="\n")
         writer.writeheader()
         writer.writerows({name: "" if value is None else value for name, value in row.items()} for row in table)
-        write_atomically(Path(path), text.getvalue())
+        write_atomically(file, text.getvalue())
 
     def to_frame(self) -> pd.DataFrame:
         """A pandas DataFrame, a row per round."""

@@ -15,9 +15,17 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import numpy as np
-
-from mixbandit._checks import as_number, finite, nonnegative, positive_int
+from mixbandit._checks import (
+    as_number,
+    as_path,
+    finite,
+    flag,
+    instance_of,
+    nonnegative,
+    nonnegative_int,
+    positive_int,
+    shown,
+)
 from mixbandit._files import read_state, write_state
 from mixbandit.bandits import Choice, Policy, difference, is_state_of
 from mixbandit.certificates import Certificate
@@ -41,19 +49,23 @@ class StopWhen:
     gap: float
     every: int = 10
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "gap", nonnegative(self.gap, "gap"))
+        object.__setattr__(self, "every", positive_int(self.every, "every"))
+
     def __call__(self, policy: Policy) -> bool:
         """Whether to stop, for your own loops."""
         return self.met_by(policy) is not None
 
     def met_by(self, policy: Policy) -> Certificate | None:
         """The certificate that permits stopping, if any. One that is only found by search never does."""
-        found = policy.certificate()
+        found = instance_of(policy, Policy, "policy", "a mixbandit policy").certificate()
         return found if found.proven and found.gap <= self.gap else None
 
 
 def stop_when(*, gap: float, every: int = 10) -> StopWhen:
     """Check every `every` rounds whether the gap is proven to be at most `gap`: for `run`, or called with a policy."""
-    return StopWhen(nonnegative(gap, "gap"), positive_int(every, "every"))
+    return StopWhen(gap, every)
 
 
 def run(
@@ -81,23 +93,27 @@ def run(
     appears when a run takes longer than two seconds on a terminal. Ctrl-C never leaves half a round: the
     KeyboardInterrupt has the `records` so far as an attribute, and the policy can go on.
     """
-    if not isinstance(policy, Policy):
-        raise InvalidInput(f"policy must be a mixbandit policy, got {policy!r}")
+    instance_of(policy, Policy, "policy", "a mixbandit policy")
     if not isinstance(environment, Environment):
         raise InvalidInput(
-            f"environment must be an Environment, got {environment!r}; wrap a function as FunctionEnvironment(f)"
+            f"environment must be an Environment, got {shown(environment)}; wrap a function as FunctionEnvironment(f)"
         )
+    if records is not None:
+        instance_of(records, Records, "records", "the Records of another run")
+    seconds = nonnegative(checkpoint_seconds, "checkpoint_seconds")
+    if progress is not None and not callable(progress):
+        flag(progress, "progress, unless it is a function,")
     going = _Run(policy, environment, positive_int(rounds, "rounds"), Records() if records is None else records)
     going.batch = positive_int(batch, "batch")
     going.delay = delay if callable(delay) else _rounds_late(delay)
     going.stop_when = stop_when
     going.check_actions()
-    file = None if checkpoint is None else Path(checkpoint)
+    file = None if checkpoint is None else as_path(checkpoint, "checkpoint")
     if file is not None and file.exists():
         going.resume(read_state(file))
     going.prepare()
     with _shown(progress, going.rounds) as show:
-        going.play(show, file, nonnegative(checkpoint_seconds, "checkpoint_seconds"))
+        going.play(show, file, seconds)
     return going.records
 
 
@@ -116,7 +132,7 @@ class _Run:
         if own is not None and theirs is not None and own != theirs:
             raise InvalidInput(f"the policy chooses from {own!r}, but the environment has {theirs!r}")
         if self.stop_when is not None and not isinstance(self.stop_when, StopWhen):
-            raise InvalidInput(f"stop_when must come from mixbandit.stop_when(gap=…), got {self.stop_when!r}")
+            raise InvalidInput(f"stop_when must come from mixbandit.stop_when(gap=…), got {shown(self.stop_when)}")
         if self.stop_when is not None and own is None:
             raise InvalidInput("stop_when needs a policy with fixed actions: without them there is nothing to certify")
 
@@ -245,9 +261,7 @@ class _Run:
 
 def _rounds_late(delay: int) -> int:
     """A delay as an int ≥ 0."""
-    if isinstance(delay, bool) or not isinstance(delay, int | np.integer) or delay < 0:
-        raise InvalidInput(f"delay must be an integer ≥ 0, or None for a reward that never arrives; got {delay!r}")
-    return int(delay)
+    return nonnegative_int(delay, "delay, unless it is None for a reward that never arrives,")
 
 
 @contextlib.contextmanager

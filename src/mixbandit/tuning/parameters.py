@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import abc
 import functools
+import itertools
 import math
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
-from mixbandit._checks import Array
+from mixbandit._checks import LARGEST_ENTRY, Array, as_number, flag, is_integer, shown
 from mixbandit.errors import DamagedState, InvalidInput, NotStorable
 
 # With more values than this, they are not listed: the coordinate is treated as continuous, then rounded.
 _MOST_LISTED = 10_000
 # A value is on the grid if it is off by less than this share of a step.
 _OFF_STEP = 1e-6
+_MOST_CHOICES, _MOST_STEPS = 100_000, 2**53  # beyond the latter, steps are finer than floats
 
 
 class Parameter(abc.ABC):
@@ -65,38 +67,43 @@ class _Number(Parameter):
     def _check(self, as_type: type) -> None:
         """Reject invalid settings; convert numbers of any library to Python's own."""
         kind = type(self).__name__
-        for name in ("low", "high"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
-                raise InvalidInput(f"{kind}: {name} must be a finite number, got {value!r}")
+        low, high = self.low, self.high
+        for name, value in (("low", low), ("high", high)):
+            try:
+                usable = abs(as_number(value, name)) <= LARGEST_ENTRY
+            except InvalidInput:
+                usable = False
+            if not usable:
+                raise InvalidInput(f"{kind}: {name} must be a finite number, got {shown(value)}")
+            object.__setattr__(self, name, as_type(value))
+        object.__setattr__(self, "log", flag(self.log, f"{kind}: log"))
         if not self.low < self.high:
-            raise InvalidInput(f"{kind}: low must be less than high, got low={self.low!r}, high={self.high!r}")
+            raise InvalidInput(f"{kind}: low must be less than high, got low={shown(low)}, high={shown(high)}")
         if self.log and self.low <= 0:
             raise InvalidInput(f"{kind}: a logarithmic scale needs low > 0, got low={self.low!r}")
-        step: Any = self.step
-        if step is not None and not (isinstance(step, Real) and 0 < float(step) <= self.high - self.low):
+        if self.step is None:
+            return
+        step, width = as_number(self.step, f"{kind}: step"), self.high - self.low
+        if not width / _MOST_STEPS <= step <= width or not step:
             raise InvalidInput(
-                f"{kind}: step must be positive and at most high − low = {self.high - self.low:g}, got {self.step!r}"
+                f"{kind}: step must be positive, not too small, and at most high − low = {width:g}, "
+                f"got {shown(self.step)}"
             )
-        for name in ("low", "high", "step"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, as_type(getattr(self, name)))
+        object.__setattr__(self, "step", as_type(self.step))
 
     @property
     def width(self) -> int:
         return 1
 
     def encode(self, value: Any, name: str) -> Array:
-        if isinstance(value, bool | np.bool_) or not isinstance(value, Real | np.number):
-            raise InvalidInput(f"{name} must be a number between {self.low!r} and {self.high!r}, got {value!r}")
-        number = float(value)
+        number = as_number(value, name)
         slack = 1e-9 * (self.high - self.low)
         if not self.low - slack <= number <= self.last + slack:
-            raise InvalidInput(f"{name} must lie between {self.low!r} and {self.last!r}, got {value!r}")
+            raise InvalidInput(f"{name} must lie between {self.low!r} and {self.last!r}, got {shown(value)}")
         if self.step is not None:
             steps = (number - self.low) / self.step
             if abs(steps - round(steps)) > _OFF_STEP:
-                raise InvalidInput(f"{name} must be {self.low!r} plus a multiple of {self.step!r}, got {value!r}")
+                raise InvalidInput(f"{name} must be {self.low!r} plus a multiple of {self.step!r}, got {shown(value)}")
         return np.array([min(max(self._position(number), 0.0), 1.0)])
 
     def decode(self, coordinates: Array) -> Any:
@@ -172,8 +179,8 @@ class Int(_Number):
     def __post_init__(self) -> None:
         for name in ("low", "high", "step"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Integral):
-                raise InvalidInput(f"Int: {name} must be an integer, got {value!r}")
+            if not is_integer(value):
+                raise InvalidInput(f"Int: {name} must be an integer, got {shown(value)}")
         self._check(int)
 
 
@@ -184,15 +191,16 @@ class Categorical(Parameter):
     choices: tuple[Any, ...]
 
     def __init__(self, choices: Iterable[Any]) -> None:
-        if isinstance(choices, str | bytes) or not isinstance(choices, Iterable):
-            raise InvalidInput(f"Categorical: choices must be a list of values, got {choices!r}")
-        object.__setattr__(self, "choices", tuple(choices))
+        object.__setattr__(self, "choices", _listed(choices))
         if not self.choices:
             raise InvalidInput("Categorical: choices must not be empty")
+        for choice in self.choices:
+            if not (_equal(choice, choice) or isinstance(choice, float)):  # NaN is not equal to itself
+                raise InvalidInput(f"Categorical: choices must be values that can be compared, got {shown(choice)}")
         seen: list[tuple[type, Any]] = [(type(choice), choice) for choice in self.choices]
         for i, choice in enumerate(seen):
             if choice in seen[:i]:
-                raise InvalidInput(f"Categorical: choices must differ, {choice[1]!r} occurs more than once")
+                raise InvalidInput(f"Categorical: choices must differ, {shown(choice[1])} occurs more than once")
 
     @property
     def width(self) -> int:
@@ -201,12 +209,12 @@ class Categorical(Parameter):
     def encode(self, value: Any, name: str) -> Array:
         for i, choice in enumerate(self.choices):
             # 1, 1.0 and True are equal for Python and may be different choices.
-            if type(choice) is type(value) and choice == value:
+            if type(choice) is type(value) and _equal(choice, value):
                 return self._one_hot(i)
         for i, choice in enumerate(self.choices):
-            if choice == value or (choice != choice and value != value):  # NaN is not equal to itself  # noqa: PLR0124
+            if _equal(choice, value) or (_is_nan(choice) and _is_nan(value)):
                 return self._one_hot(i)
-        raise InvalidInput(f"{name} must be one of {list(self.choices)!r}, got {value!r}")
+        raise InvalidInput(f"{name} must be one of {shown(list(self.choices))}, got {shown(value)}")
 
     def _one_hot(self, i: int) -> Array:
         row = np.zeros(self.width)
@@ -224,8 +232,41 @@ class Categorical(Parameter):
         for choice in self.choices:
             if not isinstance(choice, str | int | float | bool | None):
                 kind = type(choice).__name__
-                raise NotStorable(f"the choice {choice!r} is a {kind}: only text and numbers are stored")
+                raise NotStorable(f"the choice {shown(choice)} is a {kind}: only text and numbers are stored")
         return {"type": "Categorical", "choices": list(self.choices)}
+
+
+def _listed(choices: Any) -> tuple[Any, ...]:
+    """The choices in the order given, numpy's scalars as Python's."""
+    try:
+        if hasattr(type(choices), "__array__"):  # arrays, Series, tensors
+            array = np.asarray(choices)
+            if array.ndim != 1 or array.dtype.kind not in "biufUO" or np.ma.is_masked(choices):
+                raise TypeError(f"an array of shape {array.shape} and dtype {array.dtype}")
+            return tuple(array.tolist())
+        if isinstance(choices, str | bytes | bytearray | Mapping | AbstractSet):  # letters, keys, or in no order
+            raise TypeError(f"a {type(choices).__name__}")
+        # Some iterables never end.
+        found = tuple(
+            c.item() if isinstance(c, np.generic) else c for c in itertools.islice(choices, _MOST_CHOICES + 1)
+        )
+    except Exception as error:  # the code of users and of other libraries
+        raise InvalidInput(f"Categorical: choices must be a list of values, got {shown(choices)} ({error})") from error
+    if len(found) > _MOST_CHOICES:
+        raise InvalidInput(f"Categorical: there are more than {_MOST_CHOICES:,} choices")
+    return found
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Whether two values are equal; those that cannot be compared, such as arrays, are not."""
+    try:
+        return bool(one == other)
+    except Exception:
+        return False
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
 
 
 def parameter_from_state_dict(state: Mapping[str, Any]) -> Parameter:

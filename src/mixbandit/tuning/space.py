@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from mixbandit._checks import Array, positive_int
+from mixbandit._checks import LARGEST_BATCH, Array, as_generator, as_text, as_vector, instance_of, positive_int, shown
 from mixbandit.actions import Box, Levels, MixedBox, Pin
 from mixbandit.errors import InvalidInput, reading
 from mixbandit.tuning.parameters import Categorical, Parameter, parameter_from_state_dict
@@ -28,12 +29,12 @@ class Space(Mapping[str, Parameter]):
         self, parameters: Mapping[str, Parameter], conditions: Mapping[str, tuple[str, Iterable[Any]]] | None = None
     ) -> None:
         if not isinstance(parameters, Mapping) or not parameters:
-            raise InvalidInput(f"a Space needs a dict of at least one named parameter, got {parameters!r}")
+            raise InvalidInput(f"a Space needs a dict of at least one named parameter, got {shown(parameters)}")
         for name, parameter in parameters.items():
             if not isinstance(name, str) or not name:
-                raise InvalidInput(f"parameter names must be strings, got {name!r}")
+                raise InvalidInput(f"parameter names must be strings, got {shown(name)}")
             if not isinstance(parameter, Parameter):
-                raise InvalidInput(f"{name} must be a Float, Int or Categorical, got {parameter!r}")
+                raise InvalidInput(f"{name} must be a Float, Int or Categorical, got {shown(parameter)}")
         self._parameters = dict(parameters)
         ends = np.cumsum([0, *(parameter.width for parameter in self._parameters.values())])
         self._columns = {
@@ -44,8 +45,12 @@ class Space(Mapping[str, Parameter]):
 
     def is_active(self, name: str, parameters: Mapping[str, Any]) -> bool:
         """Whether a parameter matters, given the values of those it depends on."""
+        name = as_text(name, "name")
+        self.columns(name)
         if name not in self.conditions:
             return True
+        if not isinstance(parameters, Mapping):
+            raise InvalidInput(f"parameters must be a dict, got {shown(parameters)}")
         parent, values = self.conditions[name]
         on = self[parent]
         if not self.is_active(parent, parameters) or parent not in parameters:
@@ -96,20 +101,21 @@ class Space(Mapping[str, Parameter]):
 
     def columns(self, name: str) -> range:
         """The columns of a parameter."""
-        if name not in self._columns:
-            raise InvalidInput(f"there is no parameter {name!r}; the parameters are {', '.join(self)}")
-        return self._columns[name]
+        known = as_text(name, "the name of a parameter")
+        if known not in self._columns:
+            raise InvalidInput(f"there is no parameter {shown(known)}; the parameters are {', '.join(self)}")
+        return self._columns[known]
 
     def encode(self, parameters: Mapping[str, Any]) -> Array:
         """A row (dim,) from a dict that gives every parameter a value."""
         if not isinstance(parameters, Mapping):
-            raise InvalidInput(f"parameters must be a dict, got {parameters!r}")
+            raise InvalidInput(f"parameters must be a dict, got {shown(parameters)}")
         active = {name: self.is_active(name, parameters) for name in self}
         missing = [name for name in self if name not in parameters and active[name]]
-        unknown = [name for name in parameters if name not in self]
+        unknown = [name for name in parameters if name not in self._columns]
         if missing or unknown:
             problems = [f"{', '.join(map(repr, missing))} missing"] if missing else []
-            problems += [f"{', '.join(map(repr, unknown))} unknown"] if unknown else []
+            problems += [f"{', '.join(map(shown, unknown[:5]))} unknown"] if unknown else []
             raise InvalidInput(f"parameters must be {', '.join(map(repr, self))}: {'; '.join(problems)}")
         return np.concatenate(
             [self[name].encode(parameters[name], name) if active[name] else self._absent(name) for name in self]
@@ -117,6 +123,7 @@ class Space(Mapping[str, Parameter]):
 
     def encode_all(self, configurations: Sequence[Mapping[str, Any]]) -> Array:
         """Rows (n, dim)."""
+        instance_of(configurations, (list, tuple), "configurations", "a list of dicts")
         return np.array([self.encode(parameters) for parameters in configurations]).reshape(-1, self.dim)
 
     def snapped(self, row: Array) -> Array:
@@ -126,18 +133,20 @@ class Space(Mapping[str, Parameter]):
 
     def same(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         """Whether two configurations are equal in what matters, up to rounding."""
-        if one == other and all(type(one[name]) is type(other[name]) for name in one):  # 1 and True may be two choices
-            return True
+        with contextlib.suppress(Exception):  # values that cannot be compared, such as arrays: `encode` says so
+            if one == other and all(type(one[name]) is type(other[name]) for name in one):  # 1 and True may differ
+                return True
         return same_row(self.encode(one), self.encode(other))
 
     def decode(self, row: Array) -> dict[str, Any]:
         """The nearest allowed values of the parameters that matter."""
+        row = as_vector(row, self.dim, "row")
         values = {n: self[n].decode(row[columns.start : columns.stop]) for n, columns in self._columns.items()}
         return {name: value for name, value in values.items() if self.is_active(name, values)}
 
     def sample(self, n: int, *, rng: int | np.random.Generator | None = None) -> list[dict[str, Any]]:
         """Independent uniform configurations, on the scales of the parameters."""
-        rows = self.region.sample(n, np.random.default_rng(rng))
+        rows = self.region.sample(positive_int(n, "n", LARGEST_BATCH), as_generator(rng))
         return [self.decode(row) for row in rows]
 
     def spread(self, n: int, *, rng: int | np.random.Generator | None = None) -> list[dict[str, Any]]:
@@ -145,12 +154,11 @@ class Space(Mapping[str, Parameter]):
         from scipy.stats.qmc import Sobol  # as slow to import as everything else together
 
         # A power of two at a time, which suits Sobol sequences; the first points do not depend on how many follow.
-        quantiles = Sobol(len(self), seed=np.random.default_rng(rng)).random_base2(
-            max(positive_int(n, "n") - 1, 1).bit_length()
-        )
+        count = positive_int(n, "n", LARGEST_BATCH)
+        quantiles = Sobol(len(self), seed=as_generator(rng)).random_base2(max(count - 1, 1).bit_length())
         return [
             self.decode(np.concatenate([self[name].at(float(q)) for name, q in zip(self, row, strict=True)]))
-            for row in quantiles[:n]
+            for row in quantiles[:count]
         ]
 
     def state_dict(self) -> dict[str, Any]:
@@ -173,18 +181,20 @@ def _checked_conditions(
 ) -> dict[str, tuple[str, tuple[Any, ...]]]:
     """The conditions, parents before their children."""
     if not isinstance(conditions, Mapping):
-        raise InvalidInput(f"conditions must be a dict such as {{'degree': ('kernel', ['poly'])}}; got {conditions!r}")
+        raise InvalidInput(
+            f"conditions must be a dict such as {{'degree': ('kernel', ['poly'])}}; got {shown(conditions)}"
+        )
     known: dict[str, tuple[str, tuple[Any, ...]]] = {}
     for child, condition in conditions.items():
         if not isinstance(condition, tuple | list) or len(condition) != 2:
-            raise InvalidInput(f"the condition of {child!r} must be (name, values), got {condition!r}")
+            raise InvalidInput(f"the condition of {shown(child)} must be (name, values), got {shown(condition)}")
         parent = condition[0]
         values = tuple(condition[1]) if isinstance(condition[1], tuple | list) else ()
         for name in (child, parent):
             space.columns(name)
         on = space[parent]
         if not isinstance(on, Categorical) or not values:
-            raise InvalidInput(f"{child} must depend on a list of values of a Categorical, got {condition!r}")
+            raise InvalidInput(f"{child} must depend on a list of values of a Categorical, got {shown(condition)}")
         for value in values:
             on.encode(value, f"the condition of {child}: {parent}")
         known[child] = (parent, values)
@@ -193,7 +203,7 @@ def _checked_conditions(
         waiting = {child: parent for child, (parent, _) in known.items() if child not in ordered}
         ready = [child for child, parent in waiting.items() if parent not in waiting]
         if not ready:
-            raise InvalidInput(f"conditions must not be circular, got {dict(conditions)!r}")
+            raise InvalidInput(f"conditions must not be circular, got {shown(dict(conditions))}")
         ordered |= {child: known[child] for child in ready}
     return ordered
 

@@ -9,7 +9,20 @@ from typing import Any, Self, Unpack, overload
 
 import numpy as np
 
-from mixbandit._checks import Array, as_generator, as_number, nonnegative, nonnegative_int, positive_int
+from mixbandit._checks import (
+    LARGEST_BATCH,
+    Array,
+    as_generator,
+    as_number,
+    as_path,
+    flag,
+    instance_of,
+    is_integer,
+    nonnegative,
+    nonnegative_int,
+    positive_int,
+    shown,
+)
 from mixbandit._files import read_state, write_state
 from mixbandit.bandits import ActingRule, Choice, Optimism, Policy, persistent, policy_from_state_dict
 from mixbandit.bandits.choosing import nudged
@@ -60,14 +73,17 @@ class Tuner(Reports):
         **stated: Unpack[Stated],
     ) -> None:
         self.space = space if isinstance(space, Space) else Space(space)
+        if assumptions is not None:
+            instance_of(assumptions, Assumptions, "assumptions", "an Assumptions object, or stated as keywords")
         self.assumptions = Assumptions.of(assumptions, stated).towards("maximize")
         sequence = self.assumptions.sequence(self.space, features, mixture)
-        self.initial = nonnegative_int(initial, "initial")
+        self.initial, exactly = nonnegative_int(initial, "initial"), flag(exact, "exact")
         if acting is None:
             width = EXPLORATION if exploration is None else nonnegative(exploration, "exploration")
-            acting = Optimism(None if exact else sequence.alpha0, width)
-        elif exploration is not None or exact:
+            acting = Optimism(None if exactly else sequence.alpha0, width)
+        elif exploration is not None or exactly:
             raise InvalidInput("exploration and exact only apply to the default rule, not to `acting`")
+        instance_of(acting, ActingRule, "acting", "an acting rule such as mixbandit.bandits.Thompson()")
         generator = as_generator(rng)
         self._spread_seed = int(generator.integers(2**32))
         options = {"rng": generator, "track_regret": False, "quick": True}
@@ -94,7 +110,7 @@ class Tuner(Reports):
     def ask(self, n: int) -> list[Trial]: ...
     def ask(self, n: int | None = None) -> Trial | list[Trial]:
         """The next trial; with `n`, a list of n trials, all different if a parameter is continuous."""
-        count = 1 if n is None else positive_int(n, "n")
+        count = 1 if n is None else positive_int(n, "n", LARGEST_BATCH)
         self._say_if_refuted()
         policy, used = self.policy, self.state.spread_used
         waiting = self.told + len(policy.pending)
@@ -208,14 +224,14 @@ class Tuner(Reports):
     def _waiting(self, trial: Trial | int) -> Choice:
         """The pending choice of a trial or its id; InvalidInput if there is none."""
         number = trial.id if isinstance(trial, Trial) else trial
-        if isinstance(number, bool) or not isinstance(number, int | np.integer):
-            raise InvalidInput(f"trial must be a Trial or its id, got {trial!r}")
+        if not is_integer(number):
+            raise InvalidInput(f"trial must be a Trial or its id, got {shown(trial)}")
         known: Choice | None = persistent.get(self.state.bandit.pending, int(number))
         if known is None:
             pending = list(persistent.values(self.state.bandit.pending))
             waiting = ", ".join(str(choice.id) for choice in pending[:5]) or "none"
             problem = "has already been told or has failed" if 0 <= number < self.state.bandit.rounds else "is unknown"
-            raise InvalidInput(f"trial {number} {problem}; waiting for values: {waiting}")
+            raise InvalidInput(f"trial {shown(int(number))} {problem}; waiting for values: {waiting}")
         if isinstance(trial, Trial) and not self.space.same(trial.parameters, self.space.decode(known.action)):
             raise InvalidInput(f"trial {number} belongs to another tuner: here it is {self._trial(known)}")
         return known
@@ -257,9 +273,9 @@ class Tuner(Reports):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one file, atomically, pending trials included."""
-        write_state(path, self.state_dict())
+        write_state(as_path(path), self.state_dict())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], features: FeatureMap | None = None) -> Self:
         """Continue from a file, bit for bit."""
-        return cls.from_state_dict(read_state(path), features)
+        return cls.from_state_dict(read_state(as_path(path)), features)

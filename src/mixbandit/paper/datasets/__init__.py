@@ -15,12 +15,11 @@ import hashlib
 import os
 from dataclasses import dataclass
 from importlib.resources import files
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mixbandit._checks import Array
+from mixbandit._checks import Array, as_path, as_text, shown
 from mixbandit._extras import import_extra
 from mixbandit.errors import DamagedState, InvalidInput
 
@@ -51,6 +50,7 @@ class Dataset:
 
 def load_dataset(name: str | os.PathLike[str]) -> Dataset:
     """A data set by name, or from a CSV file: a header, numbers, and the class in the last column."""
+    name = as_text(name, "name") if isinstance(name, str) else name
     if isinstance(name, str) and name in _SHA256:
         content = files("mixbandit.paper.datasets").joinpath(f"{name}.csv").read_bytes()
         if hashlib.sha256(content).hexdigest() != _SHA256[name]:
@@ -58,9 +58,9 @@ def load_dataset(name: str | os.PathLike[str]) -> Dataset:
         return _parsed(name, content.decode(), name)
     if isinstance(name, str) and name in _FROM_SKLEARN:
         return _from_sklearn(name)
-    path = Path(name)
+    path = as_path(name, "name")
     if not path.is_file():
-        raise InvalidInput(f"{str(name)!r} is neither a file nor one of {', '.join(DATASETS)}")
+        raise InvalidInput(f"{shown(str(path))} is neither a file nor one of {', '.join(DATASETS)}")
     try:
         return _parsed(path.stem, path.read_text(encoding="utf-8-sig"), str(path))
     except UnicodeDecodeError as error:
