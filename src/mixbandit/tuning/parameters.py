@@ -11,6 +11,7 @@ import functools
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from numbers import Integral, Real
 from typing import Any
 
@@ -18,11 +19,16 @@ import numpy as np
 
 from mixbandit._checks import Array
 from mixbandit.errors import DamagedState, InvalidInput, NotStorable
+from mixbandit.tuning.choices import Choices
 
 # With more values than this, they are not listed: the coordinate is treated as continuous, then rounded.
 _MOST_LISTED = 10_000
 # A value is on the grid if it is off by less than this share of a step.
 _OFF_STEP = 1e-6
+# More choices than this are not listed in messages.
+_MOST_SHOWN = 20
+# Larger integers are refused: their logarithms and ratios must be floats.
+_LARGEST_INT = 10**300
 
 
 class Parameter(abc.ABC):
@@ -43,12 +49,12 @@ class Parameter(abc.ABC):
 
     @functools.cached_property
     def levels(self) -> Array | None:
-        """Coordinates of all values, (m, width), if they are finitely many and not too many."""
+        """Coordinates of all values of a number, (m, 1), if they are finitely many and not too many."""
         return None
 
+    @abc.abstractmethod
     def at(self, quantile: float) -> Array:
         """The coordinates (width,) of the value below which this share of the range, on its scale, lies."""
-        return np.array([quantile]) if self.levels is None else self.levels[int(quantile * len(self.levels))]
 
     @abc.abstractmethod
     def state_dict(self) -> dict[str, Any]: ...
@@ -67,8 +73,8 @@ class _Number(Parameter):
         kind = type(self).__name__
         for name in ("low", "high"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
-                raise InvalidInput(f"{kind}: {name} must be a finite number, got {value!r}")
+            if isinstance(value, bool) or not isinstance(value, Real) or not _is_finite(value):
+                raise InvalidInput(f"{kind}: {name} must be a finite number, got {_shown(value)}")
         if not self.low < self.high:
             raise InvalidInput(f"{kind}: low must be less than high, got low={self.low!r}, high={self.high!r}")
         if self.log and self.low <= 0:
@@ -76,7 +82,7 @@ class _Number(Parameter):
         step: Any = self.step
         if step is not None and not (isinstance(step, Real) and 0 < float(step) <= self.high - self.low):
             raise InvalidInput(
-                f"{kind}: step must be positive and at most high − low = {self.high - self.low:g}, got {self.step!r}"
+                f"{kind}: step must be positive and at most high − low = {self.high - self.low}, got {self.step!r}"
             )
         for name in ("low", "high", "step"):
             if getattr(self, name) is not None:
@@ -86,59 +92,46 @@ class _Number(Parameter):
     def width(self) -> int:
         return 1
 
-    def encode(self, value: Any, name: str) -> Array:
-        if isinstance(value, bool | np.bool_) or not isinstance(value, Real | np.number):
-            raise InvalidInput(f"{name} must be a number between {self.low!r} and {self.high!r}, got {value!r}")
-        number = float(value)
-        slack = 1e-9 * (self.high - self.low)
-        if not self.low - slack <= number <= self.last + slack:
-            raise InvalidInput(f"{name} must lie between {self.low!r} and {self.last!r}, got {value!r}")
-        if self.step is not None:
-            steps = (number - self.low) / self.step
-            if abs(steps - round(steps)) > _OFF_STEP:
-                raise InvalidInput(f"{name} must be {self.low!r} plus a multiple of {self.step!r}, got {value!r}")
-        return np.array([min(max(self._position(number), 0.0), 1.0)])
+    @property
+    @abc.abstractmethod
+    def last(self) -> float:
+        """The largest value: steps may end before `high`."""
 
-    def decode(self, coordinates: Array) -> Any:
-        number = self._value(min(max(float(coordinates[0]), 0.0), 1.0))
-        if self.step is None:
-            return min(max(number, float(self.low)), float(self.high))
-        count = round((self.last - self.low) / self.step)
-        return self._stepped(min(max(round((number - self.low) / self.step), 0), count))
+    @property
+    @abc.abstractmethod
+    def _steps(self) -> int | None:
+        """How many steps there are from `low` to `last`; None if all numbers between them are values."""
+
+    @abc.abstractmethod
+    def _stepped(self, i: int) -> Any:
+        """The value after i steps."""
+
+    @abc.abstractmethod
+    def _position(self, number: Any) -> float:
+        """Where a number lies between the ends, on the scale of the parameter."""
 
     @functools.cached_property
     def levels(self) -> Array | None:
-        if self.step is None or (self.last - self.low) / self.step >= _MOST_LISTED:
+        if self._steps is None or self._steps >= _MOST_LISTED:
             return None
-        count = round((self.last - self.low) / self.step) + 1
-        return np.array([[self._position(float(self._stepped(i)))] for i in range(count)])
+        return np.array([[self._position(self._stepped(i))] for i in range(self._steps + 1)])
 
     def at(self, quantile: float) -> Array:
         # On a logarithmic scale large values are dense: many of them share little of it.
-        return self.encode(self.decode(np.array([quantile])), "") if self.log else super().at(quantile)
-
-    @property
-    def last(self) -> float:
-        """The largest value: steps may end before `high`."""
-        if self.step is None:
-            return self.high
-        return float(self._stepped(math.floor((self.high - self.low) / self.step + _OFF_STEP)))
-
-    def _stepped(self, i: int) -> Any:
-        assert self.step is not None
-        return min(self.low + i * self.step, self.high)
-
-    def _position(self, number: float) -> float:
         if self.log:
-            return (math.log(number) - math.log(self.low)) / (math.log(self.last) - math.log(self.low))
-        return (number - self.low) / (self.last - self.low)
+            return self.encode(self.decode(np.array([quantile])), "")
+        return np.array([quantile]) if self.levels is None else self.levels[int(quantile * len(self.levels))]
 
-    def _value(self, position: float) -> float:
-        if position in (0.0, 1.0):  # the ends exactly, not up to rounding
-            return float(self.last if position else self.low)
-        if self.log:
-            return math.exp(math.log(self.low) + position * (math.log(self.last) - math.log(self.low)))
-        return self.low + position * (self.last - self.low)
+    def _checked(self, value: Any, name: str) -> Any:
+        """`value`, if it is a finite number."""
+        if isinstance(value, bool | np.bool_) or not isinstance(value, Real | np.number):
+            raise InvalidInput(f"{name} must be a number between {self.low!r} and {self.high!r}, got {value!r}")
+        if not _is_finite(value):
+            raise self._outside(value, name)
+        return value
+
+    def _outside(self, value: Any, name: str) -> InvalidInput:
+        return InvalidInput(f"{name} must lie between {self.low!r} and {self.last!r}, got {_shown(value)}")
 
     def state_dict(self) -> dict[str, Any]:
         kind = {"type": type(self).__name__, "low": self.low, "high": self.high}
@@ -158,11 +151,65 @@ class Float(_Number):
         self._check(float)
         if self.log and self.step is not None:
             raise InvalidInput(f"Float: a logarithmic scale has no steps, got log=True and step={self.step!r}")
+        if self.step is not None and not math.isfinite((self.high - self.low) / self.step):
+            raise InvalidInput(f"Float: step must divide the range into finitely many parts, got {self!r}")
+
+    def encode(self, value: Any, name: str) -> Array:
+        number = float(self._checked(value, name))
+        slack = 1e-9 * self.high - 1e-9 * self.low  # the difference of the ends may overflow
+        if not self.low - slack <= number <= self.last + slack:
+            raise self._outside(value, name)
+        if self.step is not None:
+            steps = (number - self.low) / self.step
+            if abs(steps - round(steps)) > _OFF_STEP:
+                raise InvalidInput(f"{name} must be {self.low!r} plus a multiple of {self.step!r}, got {value!r}")
+        return np.array([min(max(self._position(min(max(number, self.low), self.last)), 0.0), 1.0)])
+
+    def decode(self, coordinates: Array) -> float:
+        number = self._value(min(max(float(coordinates[0]), 0.0), 1.0))
+        if self._steps is None:
+            return min(max(number, self.low), self.high)
+        assert self.step is not None
+        return self._stepped(min(max(round((number - self.low) / self.step), 0), self._steps))
+
+    @property
+    def last(self) -> float:
+        if self.step is None:
+            return self.high
+        return self._stepped(math.floor((self.high - self.low) / self.step + _OFF_STEP))
+
+    @property
+    def _steps(self) -> int | None:
+        return None if self.step is None else round((self.last - self.low) / self.step)
+
+    def _stepped(self, i: int) -> float:
+        assert self.step is not None
+        return min(self.low + i * self.step, self.high)
+
+    def _position(self, number: float) -> float:
+        if self.log:
+            return _log_ratio(number, self.low) / _log_ratio(self.last, self.low)
+        width = self.last - self.low
+        if math.isinf(width):
+            return (0.5 * number - 0.5 * self.low) / (0.5 * self.last - 0.5 * self.low)
+        return (number - self.low) / width
+
+    def _value(self, position: float) -> float:
+        if position in (0.0, 1.0):  # the ends exactly, not up to rounding
+            return self.last if position else self.low
+        if self.log:
+            return self.low + _beyond(self.low, position * _log_ratio(self.last, self.low), self.last)
+        width = self.last - self.low
+        return (1.0 - position) * self.low + position * self.last if math.isinf(width) else self.low + position * width
 
 
 @dataclass(frozen=True)
 class Int(_Number):
-    """An integer between `low` and `high`, both included; `step` counts from `low`."""
+    """An integer between `low` and `high`, both included; `step` counts from `low`.
+
+    Every value comes back from its coordinate as it was, wherever the range lies, if it has at most 2⁵² values (on a
+    logarithmic scale 2⁴⁰). Of more, neighbours share a coordinate, and one of them comes back.
+    """
 
     low: int
     high: int
@@ -174,7 +221,43 @@ class Int(_Number):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, Integral):
                 raise InvalidInput(f"Int: {name} must be an integer, got {value!r}")
+            if abs(int(value)) > _LARGEST_INT:
+                raise InvalidInput(f"Int: {name} must be at most 1e300 in size, got {_shown(int(value))}")
         self._check(int)
+
+    def encode(self, value: Any, name: str) -> Array:
+        number = self._checked(value, name)
+        # Exactly: next to 2**60 floats are hundreds apart.
+        steps = (Fraction(int(number) if isinstance(number, Integral) else float(number)) - self.low) / self.step
+        if not -_OFF_STEP <= steps <= self._steps + _OFF_STEP:
+            raise self._outside(value, name)
+        nearest = round(steps)
+        if abs(steps - nearest) > _OFF_STEP:
+            raise InvalidInput(f"{name} must be {self.low!r} plus a multiple of {self.step!r}, got {value!r}")
+        return np.array([self._position(self._stepped(nearest))])
+
+    def decode(self, coordinates: Array) -> int:
+        position = min(max(float(coordinates[0]), 0.0), 1.0)
+        nearest = round(Fraction(position) * self._steps)
+        if self.log and position not in (0.0, 1.0):
+            nearest = round(_beyond(self.low, position * _log_ratio(self.last, self.low), self.last) / self.step)
+        return self._stepped(min(max(nearest, 0), self._steps))
+
+    @property
+    def last(self) -> int:
+        return self.low + self._steps * self.step
+
+    @property
+    def _steps(self) -> int:
+        return (self.high - self.low) // self.step
+
+    def _stepped(self, i: int) -> int:
+        return self.low + i * self.step
+
+    def _position(self, number: int) -> float:
+        if self.log:
+            return _log_ratio(number, self.low) / _log_ratio(self.last, self.low)
+        return (number - self.low) / (self.last - self.low)
 
 
 @dataclass(frozen=True)
@@ -189,24 +272,29 @@ class Categorical(Parameter):
         object.__setattr__(self, "choices", tuple(choices))
         if not self.choices:
             raise InvalidInput("Categorical: choices must not be empty")
-        seen: list[tuple[type, Any]] = [(type(choice), choice) for choice in self.choices]
-        for i, choice in enumerate(seen):
-            if choice in seen[:i]:
-                raise InvalidInput(f"Categorical: choices must differ, {choice[1]!r} occurs more than once")
+        repeated = self._by_value.repeated
+        if repeated is not None:
+            raise InvalidInput(f"Categorical: choices must differ, {self.choices[repeated]!r} occurs more than once")
 
     @property
     def width(self) -> int:
         return len(self.choices)
 
+    @functools.cached_property
+    def _by_value(self) -> Choices:
+        return Choices(self.choices)
+
+    def index(self, value: Any, name: str) -> int:
+        """The index of a choice; InvalidInput if it is none."""
+        found = self._by_value.find(value)
+        if found is None:
+            shown = ", ".join(repr(choice) for choice in self.choices[:_MOST_SHOWN])
+            more = f", … ({self.width} in all)" if self.width > _MOST_SHOWN else ""
+            raise InvalidInput(f"{name} must be one of [{shown}{more}], got {value!r}")
+        return found
+
     def encode(self, value: Any, name: str) -> Array:
-        for i, choice in enumerate(self.choices):
-            # 1, 1.0 and True are equal for Python and may be different choices.
-            if type(choice) is type(value) and choice == value:
-                return self._one_hot(i)
-        for i, choice in enumerate(self.choices):
-            if choice == value or (choice != choice and value != value):  # NaN is not equal to itself  # noqa: PLR0124
-                return self._one_hot(i)
-        raise InvalidInput(f"{name} must be one of {list(self.choices)!r}, got {value!r}")
+        return self._one_hot(self.index(value, name))
 
     def _one_hot(self, i: int) -> Array:
         row = np.zeros(self.width)
@@ -216,9 +304,8 @@ class Categorical(Parameter):
     def decode(self, coordinates: Array) -> Any:
         return self.choices[int(np.argmax(coordinates))]
 
-    @functools.cached_property
-    def levels(self) -> Array:
-        return np.eye(self.width, dtype=np.float64)
+    def at(self, quantile: float) -> Array:
+        return self._one_hot(int(quantile * self.width))
 
     def state_dict(self) -> dict[str, Any]:
         for choice in self.choices:
@@ -226,6 +313,32 @@ class Categorical(Parameter):
                 kind = type(choice).__name__
                 raise NotStorable(f"the choice {choice!r} is a {kind}: only text and numbers are stored")
         return {"type": "Categorical", "choices": list(self.choices)}
+
+
+def _is_finite(value: Any) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer beyond all floats
+        return False
+
+
+def _shown(value: Any) -> str:
+    """A value in a message: Python refuses to write integers of more than 4,300 digits."""
+    is_huge = isinstance(value, int) and abs(value) > _LARGEST_INT
+    return f"an integer of {value.bit_length()} bits" if is_huge else repr(value)
+
+
+def _log_ratio(number: float, low: float) -> float:
+    """ln(number/low), accurate also where they are nearly equal; both positive, and possibly integers of any size."""
+    excess = (number - low) / low
+    return math.log1p(excess) if excess < 1.0 else math.log(number) - math.log(low)
+
+
+def _beyond(low: float, log_ratio: float, last: float) -> float:
+    """The inverse: low·(exp(log_ratio) − 1), without overflow for numbers up to `last`."""
+    if log_ratio < math.log(2.0):
+        return low * math.expm1(log_ratio)
+    return math.exp(min(math.log(low) + log_ratio, math.log(last))) - low
 
 
 def parameter_from_state_dict(state: Mapping[str, Any]) -> Parameter:
