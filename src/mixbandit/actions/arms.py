@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable
 from typing import Any
 
@@ -79,13 +80,13 @@ def _labels(labels: Iterable[Hashable] | None, n: int) -> tuple[Hashable, ...] |
     try:
         # numpy's scalars become Python's, which can be stored and compare the same.
         found = tuple(label.item() if isinstance(label, np.generic) else label for label in labels)
-        distinct = len(set(found))
+        counts = Counter(found)
     except TypeError as error:
         raise InvalidInput(f"labels must be a list of hashable values: {error}") from error
     if len(found) != n:
         raise InvalidInput(f"there must be one label per action, got {len(found)} for {n}")
-    if distinct != n:
-        twice = next(label for label in found if found.count(label) > 1)
+    if len(counts) != n:
+        twice = next(label for label in found if counts[label] > 1)
         raise InvalidInput(f"labels must differ, {twice!r} occurs more than once")
     return found
 

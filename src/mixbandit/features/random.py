@@ -17,6 +17,9 @@ from mixbandit._checks import Array, as_float_array, as_generator, one_of, posit
 from mixbandit.errors import DamagedState, InvalidInput
 from mixbandit.features.base import FeatureMap
 
+# Rows of at least this many inputs are looked through for columns that are all 0.
+_WIDE = 256
+
 
 @dataclass(frozen=True)
 class _Activation:
@@ -152,6 +155,11 @@ class RandomFourier(_RandomAffine):
         return math.sqrt(2.0 / self.dim)
 
     def _preactivation(self, actions: Array) -> Array:
+        if self.dim_in >= _WIDE:
+            # Rows with large categories are mostly 0: only columns that some row uses count.
+            used = np.flatnonzero(actions.any(axis=0))
+            if len(used) < self.dim_in // 2:
+                return np.asarray(actions[:, used] @ self.weights[:, used].T + self.offset)
         return np.asarray(actions @ self.weights.T + self.offset)
 
     @classmethod

@@ -29,6 +29,10 @@ from mixbandit.errors import DamagedState, NotStorable
 from mixbandit.features import FeatureMap
 
 
+# Forecasts beyond this, in units of σ, are rounding errors that grew, and are not used. Their squares are floats.
+LARGEST = 1e130
+
+
 @runtime_checkable
 class Forecaster(Protocol):
     """Anything that predicts a reward before it learns from it."""

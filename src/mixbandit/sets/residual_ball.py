@@ -21,7 +21,7 @@ from mixbandit._checks import LARGEST_MULTIPLIER, SMALLEST_MULTIPLIER, Array
 from mixbandit.data import Spectrum
 from mixbandit.sets import dual
 from mixbandit.sets.base import ORIGIN, Maximum
-from mixbandit.sets.directions import split
+from mixbandit.sets.directions import length, split
 from mixbandit.sets.ellipsoid import SpectralEllipsoid
 from mixbandit.sets.leaning import Leaning
 
@@ -105,12 +105,14 @@ class ResidualBall:
     def distance2(self, theta: Array) -> float:
         """‖Φθ − r‖² minus the least-squares residual, a sum of squares; at most `excess` inside the set."""
         gap = self.spectrum.singular * (self.spectrum.basis.T @ theta) - self.spectrum.z
-        return float(gap @ gap)
+        with np.errstate(over="ignore"):  # further away than any float
+            return float(gap @ gap)
 
     def contains(self, theta: Array, rtol: float) -> bool:
         distance, radius = math.sqrt(self.distance2(theta)), math.sqrt(max(self.excess, 0.0))
-        near = distance <= radius * (1.0 + rtol) + self.spectrum.rounding(float(np.linalg.norm(theta)))
-        return bool(self.excess >= 0.0 and near and np.linalg.norm(theta) <= self.norm_bound * (1.0 + rtol))
+        norm = length(theta)
+        near = distance <= radius * (1.0 + rtol) + self.spectrum.rounding(norm)
+        return self.excess >= 0.0 and near and norm <= self.norm_bound * (1.0 + rtol)
 
     def maximum(self, directions: Array) -> Array:
         size, inside, null, _ = split(directions, self.spectrum, with_outside=False)
@@ -179,6 +181,8 @@ def _ridge_of_unit_norm(s: Array, z: Array) -> float:
     largest = float(np.abs(z).max())
     z = z / largest
     weights = s * z**2
+    explains = weights > 0.0  # the least of these s, not of all, is the unit, or everything might vanish
+    s, z, weights = s[explains], z[explains], weights[explains]
     # ‖θ̂_α‖ ≥ ‖θ̂_0‖ s_min/(s_min+α) gives a start on the left.
     alpha = float(s[-1]) * max(largest * math.sqrt(float(np.sum(z**2 / s))) - 1.0, 0.0)
     for _ in range(_MAX_STEPS):
