@@ -142,8 +142,7 @@ class LinearCost(Cost):
         white, factor = (spectrum, self._root) if self._is_scaled else (self.whitened(data), 1.0)
         cost = _shrunk(white.z, factor * white.singular, sigma) + sigma**2 * log_det(factor * white.singular, sigma)
         # Both have the same residual outside the span, but may have lost different parts to rounding.
-        lost = spectrum.residual(reach) - spectrum.outside
-        return cost + _shrunk(white.lost_z, factor * white.lost_singular, sigma) - lost
+        return cost + _shrunk(white.lost_z, factor * white.lost_singular, sigma) - spectrum.unexplained(reach)
 
     def alpha0(self, data: Data) -> float:
         return self._unit_alpha0 * self.sigma**2

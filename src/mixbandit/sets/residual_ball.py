@@ -18,7 +18,7 @@ import math
 import numpy as np
 
 from mixbandit._checks import LARGEST_MULTIPLIER, SMALLEST_MULTIPLIER, Array
-from mixbandit.data import Spectrum
+from mixbandit.data import Spectrum, widened
 from mixbandit.sets import dual
 from mixbandit.sets.base import ORIGIN, Maximum
 from mixbandit.sets.directions import length, split
@@ -39,7 +39,9 @@ class ResidualBall:
     """{θ : ‖Φθ − r‖² ≤ R², ‖θ‖ ≤ B}, with R² given as its excess over the least-squares residual.
 
     `start` is a guess at the multiplier of the norm bound. `margin` is how much R² grows, beyond the least that will
-    do, when an empty set is opened. `shift` is added to reported multipliers: the ridge of `ridge_ball`.
+    do, when an empty set is opened. `shift` is added to reported multipliers: the ridge of `ridge_ball`. R grows by
+    `rounding`, how far the spectrum's residuals may be from the true ones: where R is smaller still, the set would
+    be a point next to the truth.
     """
 
     def __init__(
@@ -51,7 +53,11 @@ class ResidualBall:
         start: float,
         margin: float = 0.0,
         shift: float = 0.0,
+        rounding: float = 0.0,
     ) -> None:
+        radius = math.sqrt(max(excess, 0.0))
+        if (wider := widened(radius, rounding)) > radius:
+            excess += (wider - radius) * (wider + radius)
         self.spectrum, self.excess, self.norm_bound = spectrum, excess, norm_bound
         self._start, self._margin, self._shift = start, margin, shift
         # Largest singular value: α is in units of its square, residuals in units of it times B.
