@@ -318,7 +318,7 @@ class Categorical(Parameter):
 def _is_finite(value: Any) -> bool:
     try:
         return math.isfinite(value)
-    except OverflowError:  # an integer beyond all floats
+    except (OverflowError, TypeError):  # an integer beyond all floats, or a complex number
         return False
 
 
