@@ -41,7 +41,7 @@ ORDER = [
 ]
 INSIDE = {
     "features": ["base", "random", "context"],
-    "actions": ["arms", "box", "mixed", "regions"],
+    "actions": ["arms", "box", "levels", "mixed", "regions"],
     "mixtures": ["base", "linear", "prequential", "gaussian", "adaptive", "grid"],
     "sets": ["base", "dual", "_compiled", "directions", "leaning", "ellipsoid", "point", "residual_ball"],
     "sequences": [
@@ -61,7 +61,9 @@ INSIDE = {
     "search": ["scores", "arms", "climb", "box", "fields", "branch_and_bound"],
     "bandits": ["persistent", "choice", "history", "rules", "state", "choosing", "stored", "base", "named"],
     "tuning": [
+        "choices",
         "parameters",
+        "conditions",
         "space",
         "assumptions",
         "trials",

@@ -34,6 +34,8 @@ _CHUNK_ROWS = 4096
 _NOTHING = 1e-50
 # Ridge regression from the triangular factor alone is used up to this ratio of its largest entry to √α.
 _WELL_CONDITIONED = 1e5
+# Rounding errors below this share of a radius do not matter.
+_NEGLIGIBLE = 1e-6
 # Panel width of LAPACK's triangular-pentagonal QR; 8 was fastest for d = 20 and d = 100.
 _PANEL = 8
 
@@ -53,16 +55,27 @@ class Spectrum(NamedTuple):
         return len(self.singular)
 
     def residual(self, reach: float) -> float:
-        """The least squared residual of parameters of norm at most `reach`, apart from what the range explains.
+        """The least squared residual that parameters of norm at most `reach` leave for certain, rounded down.
+
+        Residuals that may be rounding errors of what is explained must not count as noise.
+        """
+        if not self.outside:
+            return self.unexplained(reach)
+        estimate = float(np.linalg.norm(self.z / self.singular))
+        outside = math.sqrt(self.outside)
+        rounding = self.rounding(min(reach, estimate)) + 4.0 * len(self.basis) * _EPS * outside
+        return max(outside - rounding, 0.0) ** 2 + self.unexplained(reach)
+
+    def unexplained(self, reach: float) -> float:
+        """The part of the residual along lost directions.
 
         Along a lost direction a parameter explains at most singular value times reach, and rounding some more.
-        Where that is zero, this is the least-squares residual; elsewhere, counting all of z would treat explained
-        rewards as noise.
+        Counting all of z would treat explained rewards as noise.
         """
         if not len(self.lost_z):
-            return self.outside
+            return 0.0
         unexplained = np.maximum(np.abs(self.lost_z) - self.lost_singular * reach - self.rounding(reach), 0.0)
-        return self.outside + float(unexplained @ unexplained)
+        return float(unexplained @ unexplained)
 
     def rounding(self, reach: float) -> float:
         """The rounding error of a residual at parameters of norm `reach`."""
@@ -115,7 +128,7 @@ class Data:
 
     def __getstate__(self) -> dict[str, Any]:
         # Caches are rebuilt on demand.
-        kept = {name: value for name, value in self.__dict__.items() if name not in ("factor", "spectrum")}
+        kept = {name: value for name, value in self.__dict__.items() if name not in ("factor", "spectrum", "_sizes")}
         return {**kept, "derived": {}, "_ridges": {}}
 
     def learn(self, features: Array, rewards: Array, weights: Array | None = None, memory: Any = None) -> Data:
@@ -171,6 +184,16 @@ class Data:
         if self._buffer is None or not self._waiting:
             return self._base
         return _fold(self._base, self._buffer.rows[: self._waiting])
+
+    def rounding(self, reach: float) -> float:
+        """How far the factor's residual ‖Φθ − r‖ at parameters of norm `reach` may be from the true one."""
+        inside, rewards = self._sizes
+        return 4.0 * math.sqrt(self.dim) * _EPS * (inside * reach + rewards)
+
+    @lazy
+    def _sizes(self) -> tuple[float, float]:
+        """The lengths of Φ, as a vector, and r."""
+        return float(np.linalg.norm(self.factor[:, :-1])), float(np.linalg.norm(self.factor[:, -1]))
 
     @property
     def residual(self) -> float:
@@ -268,6 +291,14 @@ def _svd(rows: Array) -> tuple[Array, Array, Array]:
     if info != 0:
         raise RuntimeError(f"LAPACK's dgesdd returned {info}: the singular values did not converge")
     return left, singular, right
+
+
+def widened(radius: float, rounding: float) -> float:
+    """A radius that covers the rounding errors of residuals as well, unless they are negligible next to it.
+
+    `rounding` is pessimistic: what is negligible here is less than 1e-8 of the radius in truth.
+    """
+    return radius + rounding if rounding > _NEGLIGIBLE * radius else radius
 
 
 def numerical_rank(singular: Array, dim: int) -> int:

@@ -13,6 +13,9 @@ from numpy.typing import ArrayLike
 from mixbandit._checks import Array, as_float_array, as_number, check_finite, positive, positive_array, shown
 from mixbandit.errors import DamagedState, InvalidInput
 
+# Distances beyond this, in units of the length-scale, count as this: the kernel is 0 there.
+_FAR = 1e100
+
 
 class Kernel(abc.ABC):
     """A stationary kernel: `variance` times a profile of the distance in units of `lengthscale`."""
@@ -33,8 +36,9 @@ class Kernel(abc.ABC):
         check_finite(others, "B")
         a, b = rows / self.lengthscale, others / self.lengthscale
         # Differences, not norms and products: equal rows must be at distance exactly 0.
-        distance2 = np.sum((a[:, None, :] - b[None, :, :]) ** 2, axis=2)
-        return self.variance * self._profile(np.sqrt(distance2))
+        with np.errstate(over="ignore"):
+            distance2 = np.sum((a[:, None, :] - b[None, :, :]) ** 2, axis=2)
+        return self.variance * self._profile(np.sqrt(np.minimum(distance2, _FAR**2)))
 
     @abc.abstractmethod
     def _profile(self, distance: Array) -> Array:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mixbandit as mb
-from mixbandit.actions import Levels, MixedBox, Pin, region_from_state_dict
+from mixbandit.actions import Levels, MixedBox, OneHot, Pin, region_from_state_dict
 from mixbandit.simulate.environments import largest_expected
 from tests.helpers.scores import linear, optimism, search_box
 
@@ -18,6 +18,10 @@ FEW = Levels((5,), np.array([[0.0], [0.3], [1.0]]), ordered=True)
 def mixed():
     """A float, a category of three, an integer of twelve values and one of three."""
     return MixedBox(np.zeros(6), np.ones(6), [CATEGORY, MANY, FEW])
+
+
+def neighbours(box, row):
+    return np.vstack([part.rows(np.arange(len(part.columns))) for part in box.neighbours(row)])
 
 
 def valid(rows):
@@ -56,7 +60,7 @@ def test_a_neighbour_that_makes_a_part_matter_gives_it_an_allowed_value():
     parts = [Levels((0, 1), np.eye(2), ordered=False), Levels((2,), np.array([[0.0], [1.0]]), ordered=True)]
     box = MixedBox(np.zeros(3), np.ones(3), parts, [Pin((2,), (1,), np.array([0.5]))])
     for row in (np.array([1.0, 0.0, 0.5]), np.array([0.0, 1.0, 1.0])):
-        found = box.neighbours(row)
+        found = neighbours(box, row)
         assert len(found)
         np.testing.assert_array_equal(found, box.snapped(found))
         assert (found[found[:, 1] == 1.0, 2] != 0.5).all()
@@ -64,10 +68,54 @@ def test_a_neighbour_that_makes_a_part_matter_gives_it_an_allowed_value():
 
 def test_neighbours_differ_in_one_part():
     row = np.array([0.4, 0, 1, 0, 0.0, 0.3])
-    rows = mixed().neighbours(row)
+    rows = neighbours(mixed(), row)
     assert valid(rows)
     changed = [tuple(np.flatnonzero(r != row)) for r in rows]
     assert sorted(changed) == [(1, 2), (2, 3), (4,), (4,), (5,), (5,)]
+
+
+def test_a_category_is_what_the_list_of_its_values_is():
+    rng = np.random.default_rng(0)
+    listed, short = Levels((2, 0, 1), np.eye(3), ordered=False), OneHot.of((2, 0, 1))
+    rows = np.vstack((rng.uniform(size=(200, 3)), np.zeros((1, 3)), np.eye(3)))
+    np.testing.assert_array_equal(short.nearest(rows), listed.nearest(rows))
+    np.testing.assert_array_equal(short.at(short.nearest(rows)), listed.at(listed.nearest(rows)))
+    some = OneHot((2, 0, 1), np.array([2, 0]))
+    listed = Levels((2, 0, 1), np.eye(3)[[2, 0]], ordered=False)
+    np.testing.assert_array_equal(some.at(some.nearest(rows)), listed.at(listed.nearest(rows)))
+
+
+def test_files_that_list_the_values_of_categories_still_load():
+    state = mixed().state_dict()
+    assert "values" not in state["levels"][0]
+    state["levels"][0] = {"columns": [1, 2, 3], "values": np.eye(3), "ordered": False}
+    assert region_from_state_dict(state) == mixed()
+
+
+@pytest.mark.parametrize("choices", [[], [0, 0], [3], [-1]])
+def test_choices_that_a_category_does_not_have_are_refused(choices):
+    with pytest.raises(mb.InvalidInput, match="levels"):
+        MixedBox(np.zeros(6), np.ones(6), [OneHot((1, 2, 3), np.array(choices, dtype=np.int64))])
+
+
+def test_what_is_left_of_a_box_when_categories_are_fixed():
+    # Coordinate 4 matters where 1 or 2 is 1, coordinate 5 only where 2 is.
+    pins = [Pin((4,), (1, 2), np.array([0.5])), Pin((5,), (2,), np.array([0.25]))]
+
+    def reduced(*choices):
+        category = OneHot((1, 2, 3), np.array(choices))
+        return MixedBox(np.zeros(6), np.ones(6), [category, MANY], pins).reduced()
+
+    inner, row, free = reduced(1)
+    assert (free.tolist(), inner.pins) == ([0, 4, 5], ())
+    assert [part.columns for part in inner.levels] == [(1,)]
+    inner, row, free = reduced(2)
+    assert free.tolist() == [0]
+    np.testing.assert_array_equal(row[1:], [0.0, 0.0, 1.0, 0.5, 0.25])
+    inner, row, free = reduced(0, 1)  # 4 matters in any case, 5 only sometimes
+    assert free.tolist() == [0, 1, 2, 3, 4, 5]
+    assert [pin.columns for pin in inner.pins] == [(5,)]
+    assert MixedBox(np.zeros(3), np.ones(3), [OneHot((0, 1, 2), np.array([1]))]).reduced()[0] is None
 
 
 def test_a_fixed_context_stays_in_front():

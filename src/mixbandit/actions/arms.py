@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any
@@ -92,14 +93,14 @@ def _labels(labels: Iterable[Hashable] | None, n: int) -> tuple[Hashable, ...] |
         # iterables never end.
         given = itertools.islice(labels, n + 1)
         found = tuple(label.item() if isinstance(label, np.generic) else label for label in given)
-        distinct = len(set(found))
+        counts = Counter(found)
     except Exception as error:  # iterating and hashing run the code of users
         raise InvalidInput(f"labels must be a list of hashable values, got {shown(labels)} ({error})") from error
     if len(found) != n:
         many = len(found) if len(found) < n else "more"
         raise InvalidInput(f"there must be one label per action, got {many} for {n}")
-    if distinct != n:
-        twice = next(label for label in found if found.count(label) > 1)
+    if len(counts) != n:
+        twice = next(label for label in found if counts[label] > 1)
         raise InvalidInput(f"labels must differ, {shown(twice)} occurs more than once")
     return found
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,53 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from mixbandit._checks import Array
 from mixbandit._files import digest
 from mixbandit.actions.box import Box
+from mixbandit.actions.levels import Exchanges, Levels, OneHot, Pin, levels_from_state_dict, with_one_hot
 from mixbandit.errors import InvalidInput
 
 # Values that differ by no more than this are the same.
 _ROUNDING = 1e-9
-
-
-@dataclass(frozen=True, eq=False)
-class Levels:
-    """Coordinates of a box that together take one of finitely many values: an integer, or a one-hot category."""
-
-    columns: tuple[int, ...]
-    values: Array  # (m, len(columns))
-    ordered: bool  # whether adjacent values are similar, as for integers but not categories
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def nearest(self, rows: Array) -> NDArray[np.int64]:
-        """Index of the nearest value for each row (n, len(columns))."""
-        if len(self.columns) == 1:
-            middles = 0.5 * (self.values[1:, 0] + self.values[:-1, 0])
-            return np.searchsorted(middles, rows[:, 0], side="left").astype(np.int64)
-        return np.asarray(np.argmin(((rows[:, None, :] - self.values) ** 2).sum(axis=2), axis=1))
-
-    def moved(self, by: int) -> Levels:
-        return Levels(tuple(c + by for c in self.columns), self.values, self.ordered)
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"columns": list(self.columns), "values": self.values.copy(), "ordered": self.ordered}
-
-
-@dataclass(frozen=True, eq=False)
-class Pin:
-    """Coordinates that matter only if a category has certain values, and are fixed otherwise."""
-
-    columns: tuple[int, ...]
-    where: tuple[int, ...]  # coordinates of the category's values for which they matter
-    value: Array  # (len(columns),), otherwise
-
-    def inactive(self, rows: Array) -> NDArray[np.bool_]:
-        return np.asarray(rows[:, list(self.where)].sum(axis=1) < 0.5)
-
-    def moved(self, by: int) -> Pin:
-        return Pin(tuple(c + by for c in self.columns), tuple(c + by for c in self.where), self.value)
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"columns": list(self.columns), "where": list(self.where), "value": self.value.copy()}
 
 
 class MixedBox(Box):
@@ -71,17 +28,17 @@ class MixedBox(Box):
     # Up to this many ordered values are tried one by one; more are first treated as continuous.
     _FEW = 8
 
-    def __init__(self, low: ArrayLike, high: ArrayLike, levels: Iterable[Levels], pins: Iterable[Pin] = ()) -> None:
+    def __init__(
+        self, low: ArrayLike, high: ArrayLike, levels: Iterable[Levels | OneHot], pins: Iterable[Pin] = ()
+    ) -> None:
         super().__init__(low, high)
-        self.levels, self.pins = tuple(levels), tuple(pins)
+        self.levels, self.pins = tuple(with_one_hot(part) for part in levels), tuple(pins)
         columns = [column for part in self.levels for column in part.columns]
         if len(set(columns)) != len(columns) or not set(columns) <= set(range(self.dim)):
             raise InvalidInput(f"levels must name different coordinates of 0, …, {self.dim - 1}, got {columns}")
         for part in self.levels:
             at = list(part.columns)
-            shape = part.values.shape == (len(part), len(at)) and len(part) > 0
-            inside = shape and bool(((part.values >= self.low[at]) & (part.values <= self.high[at])).all())
-            if not inside or (len(at) == 1 and (np.diff(part.values[:, 0]) <= 0.0).any()):
+            if not part.fit(self.low[at], self.high[at]):
                 raise InvalidInput(f"levels of coordinates {at} must be values inside the box, single ones increasing")
         for pin in self.pins:
             if pin.value.shape != (len(pin.columns),) or not {*pin.columns, *pin.where} <= set(range(self.dim)):
@@ -103,7 +60,7 @@ class MixedBox(Box):
         return mask
 
     @property
-    def tried(self) -> tuple[Levels, ...]:
+    def tried(self) -> tuple[Levels | OneHot, ...]:
         """The parts whose values are tried one by one; the others are ordered, and many."""
         return tuple(part for part in self.levels if not part.ordered or len(part) <= self._FEW)
 
@@ -119,7 +76,7 @@ class MixedBox(Box):
         new = rows.copy()
         for part in self.levels:
             columns = list(part.columns)
-            new[:, columns] = part.values[part.nearest(rows[:, columns])]
+            new[:, columns] = part.at(part.nearest(rows[:, columns]))
         return self.pinned(new)
 
     def index_of(self, row: Array) -> None:
@@ -154,7 +111,7 @@ class MixedBox(Box):
         indices = np.array(list(itertools.product(*(range(len(part)) for part in self.tried))), dtype=np.int64)
         rows = np.tile(0.5 * (self.low + self.high), (len(indices), 1))
         for k, part in enumerate(self.tried):
-            rows[:, list(part.columns)] = part.values[indices[:, k]]
+            rows[:, list(part.columns)] = part.at(indices[:, k])
         return np.unique(self.pinned(rows), axis=0) if self.pins else rows
 
     def cells(self, most: int) -> list[Box]:
@@ -169,26 +126,90 @@ class MixedBox(Box):
             for row, f in zip(combinations, fixed, strict=True)
         ]
 
-    def neighbours(self, row: Array) -> Array:
+    def neighbours(self, row: Array) -> Iterator[Exchanges]:
         """The allowed rows that differ in one part: by a step or two if it is ordered, in any way otherwise."""
-        rows = []
+        row = self.snapped(row[None])[0]
+        matters = self.active(row[None])[0]
+        for part in self.levels:
+            columns = np.array(part.columns)
+            if not matters[columns[0]]:
+                continue
+            at = int(part.nearest(row[None, columns])[0])
+            if isinstance(part, OneHot):
+                yield from self._other_choices(row, part, at)
+                continue
+            steps = [at + step for step in (-2, -1, 1, 2)] if part.ordered else range(len(part))
+            others = np.array([i for i in steps if i != at and 0 <= i < len(part)], dtype=np.int64)
+            if len(columns) == 1:
+                yield Exchanges(row, np.repeat(columns, len(others)), part.at(others)[:, 0])
+                continue
+            for value in part.at(others):
+                base = row.copy()
+                base[columns] = value
+                base = self.snapped(base[None])[0]
+                yield Exchanges(base, columns[:1], base[columns[:1]])
+
+    def _other_choices(self, row: Array, part: OneHot, at: int) -> Iterator[Exchanges]:
+        """The rows with another choice of a category."""
+        columns = np.array(part.columns)
+        for group in self.alike(part):
+            base = row.copy()
+            base[columns], base[columns[part.choices[group[0]]]] = 0.0, 1.0
+            # Coordinates that start to matter need an allowed value, those that cease to matter their fixed one.
+            base = self.snapped(base[None])[0]
+            base[columns] = 0.0
+            others = columns[part.choices[group[group != at]]]
+            yield Exchanges(base, others, np.ones(len(others)))
+
+    def alike(self, part: OneHot) -> list[NDArray[np.int64]]:
+        """The indices of a category's choices, together where the same other coordinates matter."""
+        opened: dict[int, list[int]] = {}  # the pins that a coordinate opens
+        for k, pin in enumerate(self.pins):
+            for column in pin.where:
+                opened.setdefault(column, []).append(k)
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for i, choice in enumerate(part.choices.tolist()):
+            groups.setdefault(tuple(opened.get(part.columns[choice], ())), []).append(i)
+        return [np.array(group) for group in groups.values()]
+
+    def reduced(self) -> tuple[Box | None, Array, NDArray[np.int64]]:
+        """The box of the coordinates that vary, None if none does; a row with the values of the others; and which vary.
+
+        Coordinates vary if they have a width, and more than one value, or matter only sometimes.
+        """
+        row, fixed = 0.5 * (self.low + self.high), self.width == 0.0
+        one_of: dict[int, set[int]] = {}  # the coordinates that may be 1, for each coordinate of a category
         for part in self.levels:
             columns = list(part.columns)
-            at = int(part.nearest(row[None, columns])[0])
-            others = [at + step for step in (-2, -1, 1, 2)] if part.ordered else range(len(part))
-            for i in others:
-                if i != at and 0 <= i < len(part):
-                    rows.append(row.copy())
-                    rows[-1][columns] = part.values[i]
-        # Coordinates that start to matter need an allowed value, those that cease to matter their fixed one.
-        found = self.snapped(np.array(rows).reshape(len(rows), self.dim))
-        return np.asarray(found[(found != row).any(axis=1)])
+            if len(part) == 1:
+                row[columns], fixed[columns] = part.at(np.zeros(1, dtype=np.int64))[0], True
+            if isinstance(part, OneHot):
+                possible = {part.columns[choice] for choice in part.choices.tolist()}
+                one_of |= dict.fromkeys(columns, possible)
+        kept: list[Pin] = []
+        for pin in self.pins:  # those of a category come before those that depend on it
+            columns, where = list(pin.columns), list(pin.where)
+            if fixed[where].all() and not pin.inactive(row[None])[0]:
+                continue
+            if fixed[where].all():
+                row[columns], fixed[columns] = pin.value, True
+            elif not one_of.get(where[0], {-1}) <= set(where):
+                kept.append(pin)
+                fixed[columns] = False
+                for column in columns:
+                    one_of.pop(column, None)  # it may be none of its choices
+        free = np.flatnonzero(~fixed)
+        if not len(free):
+            return None, row, free
+        place = dict(zip(free.tolist(), range(len(free)), strict=True))
+        levels = [part.moved_to(place) for part in self.levels if part.columns[0] in place]
+        pins = [pin.moved_to(place) for pin in kept]
+        return MixedBox(self.low[free], self.high[free], levels, pins), row, free
 
     def given(self, context: Array) -> MixedBox:
-        whole, by = super().given(context), len(context)
-        return MixedBox(
-            whole.low, whole.high, [part.moved(by) for part in self.levels], [pin.moved(by) for pin in self.pins]
-        )
+        whole, place = super().given(context), range(len(context), len(context) + self.dim)
+        levels = [part.moved_to(place) for part in self.levels]
+        return MixedBox(whole.low, whole.high, levels, [pin.moved_to(place) for pin in self.pins])
 
     def state_dict(self) -> dict[str, Any]:
         parts = {"levels": [p.state_dict() for p in self.levels], "pins": [p.state_dict() for p in self.pins]}
@@ -197,10 +218,7 @@ class MixedBox(Box):
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any]) -> MixedBox:
         """The box of a `state_dict`."""
-        levels = [
-            Levels(tuple(map(int, p["columns"])), np.asarray(p["values"], dtype=np.float64), bool(p["ordered"]))
-            for p in state["levels"]
-        ]
+        levels = [levels_from_state_dict(part) for part in state["levels"]]
         pins = [
             Pin(tuple(map(int, p["columns"])), tuple(map(int, p["where"])), np.asarray(p["value"], dtype=np.float64))
             for p in state["pins"]

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from mixbandit._checks import (
     Array,
@@ -33,6 +33,9 @@ from mixbandit._checks import (
     shown,
 )
 from mixbandit.errors import InvalidInput, NotStorable
+
+# Rows that are needed for a moment are made in parts of about this many numbers.
+_MOST_ENTRIES = 2**20
 
 
 class FeatureMap(abc.ABC):
@@ -85,6 +88,28 @@ class FeatureMap(abc.ABC):
         """Features, and the product v ↦ J_φᵀv with a covector per row: cheaper together than one after the other."""
         return self.evaluate(actions), lambda v: self.pullback(actions, v)
 
+    def exchanged(self, base: Array, columns: NDArray[np.int64], values: Array) -> Array:
+        """Features (n, dim) of rows that equal `base` (dim_in,) except for one value at one column each.
+
+        A map that can tell how single inputs change its features need not see whole rows.
+        """
+        parts = [np.empty((0, self.dim))]
+        chunk = max(_MOST_ENTRIES // self.dim_in, 1)
+        for start in range(0, len(columns), chunk):
+            at, new = columns[start : start + chunk], values[start : start + chunk]
+            rows = np.tile(base, (len(at), 1))
+            rows[np.arange(len(at)), at] = new
+            parts.append(self.evaluate(rows))
+        return np.concatenate(parts)
+
+    def restricted(self, row: Array, columns: NDArray[np.int64]) -> FeatureMap:
+        """The map of some inputs, in the order of `columns`; the others are those of `row` (dim_in,)."""
+        return _Restricted(self, row, columns)
+
+    def jacobian_along(self, actions: Array, columns: NDArray[np.int64]) -> Array:
+        """The derivatives with respect to some inputs only, (n, dim, len(columns)), at rows that have been checked."""
+        return self._jacobian(actions)[:, :, columns]
+
     def _jacobian(self, actions: Array) -> Array:
         shape = (len(actions), self.dim)
         return np.stack([self.pullback(actions, np.broadcast_to(e, shape)) for e in np.eye(self.dim)], axis=1)
@@ -105,6 +130,25 @@ class FeatureMap(abc.ABC):
     def from_parameters(cls, parameters: Mapping[str, Any]) -> FeatureMap:
         name = parameters.get("name", parameters.get("type"))
         raise InvalidInput(f"the feature map {name!r} is code and is not stored: pass it again as `features`")
+
+
+class _Restricted(FeatureMap):
+    """A map of which only some inputs vary."""
+
+    def __init__(self, features: FeatureMap, row: Array, columns: NDArray[np.int64]) -> None:
+        self._features, self._row, self._columns = features, row, columns
+        self.dim_in, self.dim, self.lipschitz = len(columns), features.dim, features.lipschitz
+
+    def evaluate(self, actions: Array) -> Array:
+        return self._features.evaluate(self._whole(actions))
+
+    def pullback(self, actions: Array, v: Array) -> Array:
+        return self._features.pullback(self._whole(actions), v)[:, self._columns]
+
+    def _whole(self, actions: Array) -> Array:
+        rows = np.tile(self._row, (len(actions), 1))
+        rows[:, self._columns] = actions
+        return rows
 
 
 class Identity(FeatureMap):

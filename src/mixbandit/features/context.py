@@ -88,6 +88,16 @@ class WithConstant(FeatureMap):
         phi, pullback = self.features.linearised(actions)
         return self._with(phi), lambda v: pullback(v[:, 1:])
 
+    def exchanged(self, base: Array, columns: NDArray[np.int64], values: Array) -> Array:
+        return self._with(self.features.exchanged(base, columns, values))
+
+    def restricted(self, row: Array, columns: NDArray[np.int64]) -> FeatureMap:
+        return WithConstant(self.features.restricted(row, columns), self.value)
+
+    def jacobian_along(self, actions: Array, columns: NDArray[np.int64]) -> Array:
+        inner = self.features.jacobian_along(actions, columns)
+        return np.concatenate((np.zeros((len(inner), 1, len(columns))), inner), axis=1)
+
     def _jacobian(self, actions: Array) -> Array:
         inner = self.features.jacobian(actions)
         return np.concatenate((np.zeros((len(inner), 1, self.dim_in)), inner), axis=1)

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import abc
+import copy
+import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from mixbandit._checks import Array, as_generator, dimension, one_of, positive_array
 from mixbandit.errors import DamagedState, InvalidInput
 from mixbandit.features.base import FeatureMap
+
+# Rows of at least this many inputs are looked through for columns that are all 0.
+_WIDE = 256
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,23 @@ class _RandomAffine(FeatureMap):
 
         return self._factor * value, pullback
 
+    def exchanged(self, base: Array, columns: NDArray[np.int64], values: Array) -> Array:
+        # From one pre-activation, by what single columns of W add to it.
+        steps = self._stretch * (values - base[columns])[:, None] * self.weights.T[columns]
+        return self._factor * self._g.function(self._preactivation(base[None]) + steps)
+
+    def restricted(self, row: Array, columns: NDArray[np.int64]) -> Self:
+        fixed = row.copy()
+        fixed[columns] = 0.0
+        used = np.flatnonzero(fixed)  # few, next to a category
+        new = copy.copy(self)
+        new.weights, new.dim_in = self.weights[:, columns], len(columns)
+        new.offset = self.offset + self._stretch * (self.weights[:, used] @ fixed[used])
+        return new
+
+    def jacobian_along(self, actions: Array, columns: NDArray[np.int64]) -> Array:
+        return np.asarray(self._slope(actions)[:, :, None] * self.weights[:, columns])
+
     def _jacobian(self, actions: Array) -> Array:
         return np.asarray(self._slope(actions)[:, :, None] * self.weights)
 
@@ -131,6 +153,11 @@ class RandomFourier(_RandomAffine):
         return math.sqrt(2.0 / self.dim)
 
     def _preactivation(self, actions: Array) -> Array:
+        if self.dim_in >= _WIDE:
+            # Rows with large categories are mostly 0: only columns that some row uses count.
+            used = np.flatnonzero(actions.any(axis=0))
+            if len(used) < self.dim_in // 2:
+                return np.asarray(actions[:, used] @ self.weights[:, used].T + self.offset)
         return np.asarray(actions @ self.weights.T + self.offset)
 
     @classmethod
@@ -195,6 +222,17 @@ class RandomLayer(_RandomAffine):
 
     def _preactivation(self, actions: Array) -> Array:
         return np.asarray((2.0 * actions - 1.0) @ self.weights.T + self.offset)
+
+    def restricted(self, row: Array, columns: NDArray[np.int64]) -> Self:
+        new, sums = super().restricted(row, columns), self._sums
+        # The −1 of 2a − 1, for the coordinates that are left out.
+        new.offset -= sums - new.weights.sum(axis=1)
+        new.__dict__.pop("_sums", None)
+        return new
+
+    @functools.cached_property
+    def _sums(self) -> Array:
+        return np.asarray(self.weights.sum(axis=1))
 
     def _parameters(self) -> dict[str, Any]:
         return {**super()._parameters(), "activation": self.activation}

@@ -24,7 +24,7 @@ import numpy as np
 from mixbandit._checks import Array, positive
 from mixbandit.features import FeatureMap
 from mixbandit.kernels import Kernel
-from mixbandit.mixtures.base import Cost, Mixture, RunningCost, not_storable, stored_array
+from mixbandit.mixtures.base import LARGEST, Cost, Mixture, RunningCost, not_storable, stored_array
 from mixbandit.mixtures.gaussian import Chain, GrowingCholesky, KernelFunction, checked_kernel
 
 # P is updated by rank-one steps, and recomputed every this many rewards.
@@ -69,9 +69,13 @@ class _AdaptiveLinearCost(RunningCost):
     def _see(self, action: Array, phi: Array, reward: float, weight: float) -> None:
         phi, reward = phi * (weight / self.sigma), reward * (weight / self.sigma)
         q = self._P @ phi
-        error = float(q @ self._moment) / self._beta - reward - float(q @ self._zeta)
-        spread = max(1.0 + float(q @ phi) - float(q @ self._W @ q), 1.0)
-        y, row = error / math.sqrt(spread), (phi - self._W @ q) / math.sqrt(spread)
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = float(q @ self._moment) / self._beta - float(q @ self._zeta)
+            spread, row = 1.0 + float(q @ phi) - float(q @ self._W @ q), phi - self._W @ q
+        if not (abs(mean) <= LARGEST and abs(spread) <= LARGEST and np.abs(row).max() <= LARGEST):
+            mean, spread, row = 0.0, 1.0, np.zeros(len(phi))
+        spread = max(spread, 1.0)
+        y, row = (mean - reward) / math.sqrt(spread), row / math.sqrt(spread)
         self._add(y**2, spread)
         # New arrays, because the cost before this reward still uses the old ones.
         self._W = self._W + np.outer(row, row)
@@ -79,11 +83,15 @@ class _AdaptiveLinearCost(RunningCost):
         self._gram = self._gram + np.outer(phi, phi)
         self._moment = self._moment + phi * reward
         self._steps += 1
-        if self._steps % _REFRESH_EVERY:
-            self._P = self._P - np.outer(q, q) / (self._beta + float(phi @ q))
+        along = float(phi @ q)
+        # A negative one is a rounding error, and dividing by it would make more of it.
+        if self._steps % _REFRESH_EVERY and along >= 0.0:
+            self._P = self._P - np.outer(q, q) / (self._beta + along)
         else:
-            d = len(phi)
-            self._P = np.linalg.solve(self._gram / self._beta + np.eye(d), np.eye(d)).astype(np.float64, copy=False)
+            # By eigenvalues: next to large ones the ridge vanishes, and the sum of both cannot be inverted.
+            values, vectors = np.linalg.eigh(self._gram)
+            shrunk = self._beta / (np.maximum(values, 0.0) + self._beta)
+            self._P = np.asarray((vectors * shrunk) @ vectors.T)
 
     def state_dict(self) -> dict[str, Any]:
         arrays = {name.strip("_"): getattr(self, name).copy() for name in self._arrays}
@@ -108,8 +116,11 @@ class _AdaptiveKernelCost(Chain):
     def _see(self, action: Array, phi: Array, reward: float, weight: float) -> None:
         column, diagonal = self._columns(action, weight)
         scaled = reward * (weight / self.sigma)
-        row = self._posterior.solve(column)
-        mean, variance = float(row @ self._white), max(diagonal - float(row @ row), 0.0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            row = self._posterior.solve(column)
+            mean, variance = float(row @ self._white), max(diagonal - float(row @ row), 0.0)
+        if not (abs(mean) <= LARGEST and np.abs(row).max(initial=0.0) <= LARGEST):
+            row, mean, variance = np.zeros(len(row)), 0.0, max(diagonal, 0.0)  # as if nothing had been seen
         # k_{j−1}(a_i, a_j) for i < j is β(K + βI)⁻¹k_j.
         self._extend(action, weight, self._beta * self._posterior.solve(row, transposed=True), variance, mean - scaled)
         pivot = math.sqrt(variance + self._beta)

@@ -22,7 +22,7 @@ from mixbandit._checks import LARGEST_DATUM, Array, as_float_array, check_finite
 from mixbandit.errors import DamagedState, InvalidInput
 from mixbandit.features import FeatureMap
 from mixbandit.kernels import Kernel
-from mixbandit.mixtures.base import Mixture, RunningCost, not_storable, stored_array
+from mixbandit.mixtures.base import LARGEST, Mixture, RunningCost, not_storable, stored_array
 
 KernelFunction = Callable[[Array, Array], ArrayLike]
 MeanFunction = Callable[[Array], ArrayLike]
@@ -94,15 +94,20 @@ class Chain(RunningCost):
         column = as_float_array(self._kernel(rows, action[None]), "the kernel's values")
         if column.shape != (len(rows), 1):
             raise InvalidInput(f"the kernel must return shape {(len(rows), 1)}, got {column.shape}")
-        check_finite(column, "the kernel's values")
+        check_finite(column, "the kernel's values", LARGEST_DATUM**2)
         return scale * self._weights * column[:-1, 0], scale * weight * float(column[-1, 0])
 
     def _extend(self, action: Array, weight: float, column: Array, diagonal: float, error: float) -> None:
         """Add the action, with its column of T/σ² and the error (μ_j − r_j)/σ of its forecast."""
-        row = self._factor.solve(column)
-        # T is positive semi-definite, so this is at least 1 up to rounding.
-        spread = max(1.0 + diagonal - float(row @ row), 1.0)
-        y = (error - float(row @ self._y)) / math.sqrt(spread)
+        with np.errstate(over="ignore", invalid="ignore"):
+            row = self._factor.solve(column)
+            # T is positive semi-definite, so this is at least 1 up to rounding.
+            spread, moved = 1.0 + diagonal - float(row @ row), float(row @ self._y)
+        if not (abs(spread) <= LARGEST and abs(moved) <= LARGEST):
+            # T is not positive semi-definite, or rounding made it so: forecast without regard to the past.
+            row, spread, moved = np.zeros(len(row)), 1.0, 0.0
+        spread = max(spread, 1.0)
+        y = (error - moved) / math.sqrt(spread)
         self._factor = self._factor.appended(row, math.sqrt(spread))
         self._y = np.append(self._y, y)
         self._actions = np.vstack((self._actions, action))
@@ -179,5 +184,5 @@ def _value(function: MeanFunction, action: Array) -> float:
     value = as_float_array(function(action[None]), "the mean function's value")
     if value.size != 1:
         raise InvalidInput(f"the mean function must return one value per row, got shape {value.shape}")
-    check_finite(value, "the mean function's value")
+    check_finite(value, "the mean function's value", LARGEST_DATUM)
     return float(value.reshape(()))

@@ -15,11 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import Array, as_float_array, check_finite, positive
+from mixbandit._checks import LARGEST_DATUM, LARGEST_SETTING, Array, as_float_array, check_finite, positive
 from mixbandit.data import Data, Spectrum
 from mixbandit.errors import InvalidInput
 from mixbandit.features import FeatureMap
 from mixbandit.mixtures.base import Cost, Mixture
+
+# Variances of parameters, which are squares of settings, lie between this and its inverse.
+_LARGEST_VARIANCE = LARGEST_SETTING**2
 
 
 class LinearMixture(Mixture):
@@ -84,8 +87,8 @@ class Linear(LinearMixture):
             raise InvalidInput(
                 f"theta0 and Sigma0 must have shapes (d,) and (d, d), got {mean.shape} and {covariance.shape}"
             )
-        check_finite(mean, "theta0")
-        check_finite(covariance, "Sigma0")
+        check_finite(mean, "theta0", LARGEST_DATUM)
+        check_finite(covariance, "Sigma0", _LARGEST_VARIANCE)
         if not np.allclose(covariance, covariance.T, rtol=1e-10, atol=0.0):
             worst = np.abs(covariance - covariance.T).max()
             raise InvalidInput(f"Sigma0 must be symmetric, got entries that differ by {worst:g}")
@@ -93,6 +96,10 @@ class Linear(LinearMixture):
         # Anything below this share of the largest eigenvalue is rounding: the matrix is really singular.
         if eigenvalues[0] <= len(mean) * np.finfo(np.float64).eps * eigenvalues[-1]:
             raise InvalidInput(f"Sigma0 must be positive definite, got a smallest eigenvalue of {eigenvalues[0]:g}")
+        if eigenvalues[0] < 1.0 / _LARGEST_VARIANCE:
+            raise InvalidInput(
+                f"the eigenvalues of Sigma0 must be at least {1.0 / _LARGEST_VARIANCE:g}, got {eigenvalues[0]:g}"
+            )
         self._root: Array = np.linalg.cholesky(covariance).astype(np.float64, copy=False)
         self.theta0, self.Sigma0 = mean.copy(), covariance.copy()
 
@@ -135,8 +142,7 @@ class LinearCost(Cost):
         white, factor = (spectrum, self._root) if self._is_scaled else (self.whitened(data), 1.0)
         cost = _shrunk(white.z, factor * white.singular, sigma) + sigma**2 * log_det(factor * white.singular, sigma)
         # Both have the same residual outside the span, but may have lost different parts to rounding.
-        lost = spectrum.residual(reach) - spectrum.outside
-        return cost + _shrunk(white.lost_z, factor * white.lost_singular, sigma) - lost
+        return cost + _shrunk(white.lost_z, factor * white.lost_singular, sigma) - spectrum.unexplained(reach)
 
     def alpha0(self, data: Data) -> float:
         return self._unit_alpha0 * self.sigma**2

@@ -42,6 +42,7 @@ from mixbandit.sets import ResidualBall
 # The weights of the rows: the roots of M, 2Λ − M, and of the positive and the negative part of Λ − M.
 _WEIGHTS = ("squared", "convex", "surplus", "deficit")
 _ROUNDING = 1e-14
+_EPS = float(np.finfo(np.float64).eps)
 
 LambdaFunction = Callable[[int, Array], float]
 
@@ -110,7 +111,11 @@ class GeneralLambdaRule(BallRule):
         spectrum = Spectrum(self.sigma * singular, basis, self.sigma * z, 0.0, nothing, nothing)
         margin = -2.0 * self.sigma**2 * math.log(self.delta)
         excess = self.sigma**2 * excess + margin
-        return ResidualBall(spectrum, excess, norm_bound, start=self.alpha0(data), margin=margin)
+        # θ̄ is rounded like the terms it sums, and may be much smaller.
+        terms = float(np.linalg.norm(self._theta0) + np.linalg.norm(centre - self._theta0))
+        lost = 4.0 * math.sqrt(len(centre)) * _EPS * (float(singular.max(initial=0.0)) * terms + np.linalg.norm(offset))
+        rounding = self.sigma * (data.rounding(norm_bound) + float(lost))
+        return ResidualBall(spectrum, excess, norm_bound, start=self.alpha0(data), margin=margin, rounding=rounding)
 
     def residual_spread(self, data: Data) -> None:
         """Residuals weighted by λ are not in units of σ, so the noise is not tested either."""

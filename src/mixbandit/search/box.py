@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixbandit._checks import Array
-from mixbandit.actions import Box, MixedBox
+from mixbandit.actions import Box, Exchanges, MixedBox
 from mixbandit.search.climb import MOST_SHRINKS, MOST_STEPS, Climb
 from mixbandit.search.scores import Score
 from mixbandit.sequences import Model
@@ -145,26 +145,29 @@ def _search_mixed(
 
 def _exchange(score: Score, model: Model, box: MixedBox, rows: Array, value: Array, effort: Effort) -> tuple[bool, int]:
     """Change one discrete value per row, then climb, if that helps. Returns whether it did, and the evaluations."""
-    around = [box.neighbours(row) for row in rows]
-    owner = np.repeat(np.arange(len(rows)), [len(part) for part in around])
-    if not len(owner):
+    around = [(owner, part) for owner, row in enumerate(rows) for part in box.neighbours(row) if len(part.columns)]
+    if not around:
         return False, 0
-    candidates = np.vstack(around)
-    screened = score.maximum(model.directions(candidates))
+    sizes = [len(part.columns) for _, part in around]
+    owner = np.repeat([i for i, _ in around], sizes)
+    first = np.cumsum([0, *sizes])
+    screened = np.concatenate([score.maximum(model.exchanged(*part)) for _, part in around])
     # The two most promising changes of each row.
     order = np.lexsort((-screened, owner))
     place = np.arange(len(order)) - np.searchsorted(owner[order], owner[order])
     chosen = order[place < 2]
-    y, evaluations = _climbed(score, model, box, box.unit(candidates[chosen]), box.continuous, effort)
+    within = np.searchsorted(first, chosen, side="right") - 1
+    candidates = np.vstack([around[k][1].rows(chosen[i : i + 1] - first[k]) for i, k in enumerate(within)])
+    y, evaluations = _climbed(score, model, box, box.unit(candidates), box.continuous, effort)
     climbed = box.at(y)
-    climbed[:, ~box.continuous] = candidates[chosen][:, ~box.continuous]
+    climbed[:, ~box.continuous] = candidates[:, ~box.continuous]
     values = score.maximum(model.directions(climbed))
     improved = False
     for i in np.argsort(values, kind="stable"):  # the best of a row comes last
         row = owner[chosen[i]]
         if values[i] > value[row] + _LEAST_GAIN * (1.0 + abs(value[row])):
             rows[row], value[row], improved = climbed[i], values[i], True
-    return improved, len(candidates) + evaluations
+    return improved, len(screened) + evaluations
 
 
 def _climbed(
@@ -186,6 +189,9 @@ class _Pinned:
 
     def directions(self, actions: Array) -> Any:
         return self._model.directions(self._box.pinned(actions))
+
+    def exchanged(self, base: Array, columns: NDArray[np.int64], values: Array) -> Any:
+        return self.directions(Exchanges(base, columns, values).rows(np.arange(len(columns))))
 
     def linearised(self, actions: Array) -> tuple[Any, Callable[[Any], Array]]:
         rows = self._box.pinned(actions)

@@ -137,9 +137,7 @@ class _Cells:
         self._corners: Array | None = None
         if _has_tangents(model, box):
             k = len(self._free)
-            signs = np.array(list(itertools.product((-1.0, 1.0), repeat=k))).reshape(2**k, k)
-            self._corners = np.zeros((len(signs), box.dim))
-            self._corners[:, self._free] = signs
+            self._corners = np.array(list(itertools.product((-1.0, 1.0), repeat=k))).reshape(2**k, k)
         self.evaluations = 0
 
     def bound(self, centres: Array, halves: Array) -> tuple[Array, Array]:
@@ -150,8 +148,8 @@ class _Cells:
         if self._model.lipschitz is not None:
             upper = values + self._reach.norm * self._model.lipschitz * np.linalg.norm(halves, axis=1)
         if self._corners is not None:
-            steps = self._corners[None] * halves[:, None, :]  # (n, corners, dim_in)
-            tangent = phi[:, None, :] + np.einsum("ndi,nci->ncd", self._model.jacobian(centres), steps)
+            steps = self._corners[None] * halves[:, None, self._free]  # (n, corners, free coordinates)
+            tangent = phi[:, None, :] + np.einsum("ndi,nci->ncd", self._model.jacobian(centres, self._free), steps)
             n, corners, d = tangent.shape
             at_corners = self._evaluate(tangent.reshape(n * corners, d)).reshape(n, corners).max(axis=1)
             remainder = self._model.remainder(centres, halves)
@@ -161,7 +159,7 @@ class _Cells:
 
     def sensitivity(self, centre: Array) -> Array:
         """How much each coordinate matters, (dim_in,), to choose the one to halve."""
-        columns = np.linalg.norm(self._model.jacobian(centre)[0], axis=0)
+        columns = np.linalg.norm(self._model.jacobian(centre, np.arange(centre.shape[1]))[0], axis=0)
         return np.asarray(np.maximum(columns, 1e-3 * max(float(columns.max()), 1e-300)))
 
     def _evaluate(self, phi: Array) -> Array:

@@ -3,7 +3,7 @@
 | symbol | meaning | shape |
 |---|---|---|
 | y | actions of a box in units of its width | (n, dim_in) |
-| B | Hessian of minus the score, estimated by BFGS, per start | (n, dim_in, dim_in) |
+| B | Hessian of minus the score in the k coordinates that move, estimated by BFGS, per start | (n, k, k) |
 """
 
 from __future__ import annotations
@@ -43,45 +43,63 @@ class Climb:
     ) -> None:
         self._steps, self._shrinks = steps, shrinks
         self._score, self._model, self._box = score, model, box
-        # Fixed coordinates keep the value of their start.
-        self._width = box.width if moving is None else np.where(moving, box.width, 0.0)
+        # Fixed coordinates keep the value of their start; only whole rows contain them.
+        self._moving = np.flatnonzero(box.width > 0.0 if moving is None else (box.width > 0.0) & moving)
+        self._all_move = len(self._moving) == box.dim
+        self._width = box.width[self._moving]
         self._is_unit = bool((box.low == 0.0).all() and (box.high == 1.0).all())
-        self.y = y.copy()
+        self._starts = y
+        self._y: Array = y[:, self._moving]
+        n, k = self._y.shape
         self.evaluations = 0
-        self.value, self._gradient = self._evaluate(self.y)
-        n, k = y.shape
+        self.value, self._gradient = self._evaluate(self._y, np.arange(n))
         self._B: Array = np.zeros((n, k, k))
         self._fresh = np.ones(n, dtype=bool)
         finite = np.abs(self.value[np.isfinite(self.value)])
         self._scale = max(float(finite.max()), 1e-300) if len(finite) else 1.0
 
+    @property
+    def y(self) -> Array:
+        """Where the climbs are, (n, dim_in)."""
+        return self._whole(self._y, np.arange(len(self._y)))
+
     def run(self) -> None:
-        active = np.arange(len(self.y))
+        active = np.arange(len(self._y))
         for round_ in range(self._steps):
             active = active[self._going(active)]
             if not len(active):
                 return
             active = self._step(active, prune=round_ >= _PRUNE_AFTER)
 
-    def _evaluate(self, y: Array) -> tuple[Array, Array]:
+    def _evaluate(self, y: Array, rows: NDArray[np.int64]) -> tuple[Array, Array]:
         self.evaluations += len(y)
-        directions, pullback = self._model.linearised(y if self._is_unit else self._box.at(y))
+        whole = self._whole(y, rows)
+        directions, pullback = self._model.linearised(whole if self._is_unit else self._box.at(whole))
         found = self._score.support(directions)
-        return found.value, pullback(found.points) * self._width
+        slope = pullback(found.points)
+        return found.value, (slope if self._all_move else slope[:, self._moving]) * self._width
+
+    def _whole(self, y: Array, rows: NDArray[np.int64]) -> Array:
+        """The moving coordinates with the fixed ones of the same starts."""
+        if self._all_move:
+            return y
+        whole = self._starts[rows]
+        whole[:, self._moving] = y
+        return whole
 
     def _free(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Coordinates that the gradient does not push out of the box."""
-        y, g = self.y[rows], self._gradient[rows]
+        y, g = self._y[rows], self._gradient[rows]
         return ~(((y <= 0.0) & (g <= 0.0)) | ((y >= 1.0) & (g >= 0.0)))
 
     def _going(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        y, g = self.y[rows], self._gradient[rows]
+        y, g = self._y[rows], self._gradient[rows]
         possible = np.abs(_in_unit(y + g / self._scale) - y).max(axis=1)
         return np.asarray(possible > _ARRIVED)
 
     def _step(self, rows: NDArray[np.int64], prune: bool) -> NDArray[np.int64]:
         """One quasi-Newton step with backtracking; returns the rows that moved."""
-        y, value = self.y[rows], self.value[rows]
+        y, value = self._y[rows], self.value[rows]
         free = self._free(rows)
         g = np.where(free, self._gradient[rows], 0.0)
         plain = self._fresh[rows]
@@ -103,7 +121,7 @@ class Climb:
         trying, step = np.arange(len(rows)), np.ones(len(rows))
         for _ in range(self._shrinks):
             proposal = _in_unit(y[trying] + step[trying, None] * direction[trying])
-            found, slope = self._evaluate(proposal)
+            found, slope = self._evaluate(proposal, rows[trying])
             promised = np.einsum("ni,ni->n", g[trying], proposal - y[trying])
             good = found >= value[trying] + _ARMIJO * promised
             accepted = trying[good]
@@ -120,7 +138,7 @@ class Climb:
         failed = rows[~moved]
         retry = failed[~plain[~moved]]
         self._fresh[retry] = True
-        self.y[rows], self.value[rows], self._gradient[rows] = new_y, new_value, new_gradient
+        self._y[rows], self.value[rows], self._gradient[rows] = new_y, new_value, new_gradient
         return np.concatenate((rows[moved], retry))
 
     def _learn_curvature(self, rows: NDArray[np.int64], s: Array, q: Array) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mixbandit._checks import Array, as_range, multiplier, nonnegative, positive, probability
-from mixbandit.data import Data, Ridge
+from mixbandit.data import Data, Ridge, widened
 from mixbandit.errors import InvalidInput
 from mixbandit.features import FeatureMap, as_feature_map
 from mixbandit.mixtures import Cost, Forecaster, Mixture, Prequential, Standard, as_cost, log_det, not_storable
@@ -69,7 +69,7 @@ class MartingaleRule(BallRule):
     def radius2(self, data: Data, cost: Cost) -> float:
         """R², the bound on ‖f* − r‖² for the expected rewards f* (label eq:confidence-set), linear or not."""
         excess = cost.excess(data, self.norm_bound) + self._delta_term(cost.sigma)
-        return max(excess + data.spectrum.residual(self.norm_bound), 0.0)
+        return max(excess + data.spectrum.outside + data.spectrum.unexplained(self.norm_bound), 0.0)
 
     def deviation(self, data: Data) -> float:
         """A bound on ‖Φθ* − f*‖ over the rows seen, f* being the expected rewards."""
@@ -89,7 +89,8 @@ class MartingaleRule(BallRule):
             deviation = self.deviation(data)
             excess += deviation * (2.0 * math.sqrt(self.radius2(data, cost)) + deviation)
         start = cost.alpha0(data) if self.ridge_alpha is None else self.ridge_alpha
-        return ResidualBall(data.spectrum, excess, norm_bound, start=start, margin=margin)
+        rounding = data.rounding(norm_bound)
+        return ResidualBall(data.spectrum, excess, norm_bound, start=start, margin=margin, rounding=rounding)
 
     def is_empty(self, data: Data) -> bool:
         # Once the set has been made, for exact bounds, asking it is cheapest.
@@ -104,6 +105,9 @@ class MartingaleRule(BallRule):
         if ridge is not None and not self.is_empty(data):
             # Both quadratic terms of ρ(α₀) cancel (the paper's label eqn:special_radius).
             radius2 = self.sigma**2 * ridge.log_det + self._delta_term(self.sigma) + alpha * self.norm_bound**2
+            radius = math.sqrt(radius2)
+            if (wider := widened(radius, data.rounding(self.norm_bound))) > radius:
+                radius2 = wider**2
             return RidgeEllipsoid(ridge, radius2, lambda: SpectralEllipsoid(data.spectrum, alpha, radius2))
         if not self._uses_ridge_form:
             return super().outer(data, alpha)
@@ -144,7 +148,8 @@ class MartingaleRule(BallRule):
         alpha = cost.ridge_alpha
         assert alpha is not None
         information = cost.sigma**2 * log_det(data.spectrum.singular, math.sqrt(alpha))
-        return math.sqrt(information + self._delta_term(cost.sigma) + alpha * norm_bound**2) + self.deviation(data)
+        linear = math.sqrt(information + self._delta_term(cost.sigma) + alpha * norm_bound**2)
+        return widened(linear + self.deviation(data), data.rounding(norm_bound))
 
     def _delta_term(self, sigma: float) -> float:
         return -2.0 * sigma**2 * math.log(self.delta)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from mixbandit._checks import LARGEST_DATUM, LARGEST_ENTRY, Array, as_rows, check_finite
 from mixbandit.features import FeatureMap, Identity
@@ -29,6 +29,10 @@ class Model(Protocol):
 
     def directions(self, actions: Array) -> Any:
         """The directions of rows (n, dim_in) that have been checked."""
+        ...
+
+    def exchanged(self, base: Array, columns: NDArray[np.int64], values: Array) -> Any:
+        """The directions of rows that equal `base` (dim_in,) except for one value at one column each."""
         ...
 
     def linearised(self, actions: Array) -> Linearised:
@@ -57,6 +61,15 @@ class FeatureModel:
         check_finite(phi, "features", largest)
         return phi
 
+    def exchanged(self, base: Array, columns: NDArray[np.int64], values: Array) -> Array:
+        phi = self.features.exchanged(base, columns, values)
+        check_finite(phi, "features")
+        return phi
+
+    def restricted(self, row: Array, columns: NDArray[np.int64]) -> FeatureModel:
+        """The model of some coordinates of actions; the others are those of `row` (dim_in,)."""
+        return FeatureModel(self.features.restricted(row, columns))
+
     @staticmethod
     def check_learnable(directions: Array) -> None:
         """Refuse directions so large that nothing can be learnt from them."""
@@ -72,9 +85,9 @@ class FeatureModel:
         """‖φ(a) − φ(a')‖ ≤ lipschitz·‖a − a'‖; None where no such constant is known."""
         return self.features.lipschitz
 
-    def jacobian(self, actions: Array) -> Array:
-        """J_φ at every row, (n, dim, dim_in)."""
-        return self.features.jacobian(actions)
+    def jacobian(self, actions: Array, columns: NDArray[np.int64]) -> Array:
+        """The derivatives of φ with respect to some coordinates at every row, (n, dim, len(columns))."""
+        return self.features.jacobian_along(actions, columns)
 
     def remainder(self, centres: Array, half_widths: Array) -> Array | None:
         """How far φ strays from its tangent, see `FeatureMap.remainder`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from mixbandit._checks import one_of, positive, probability
-from mixbandit.data import Data
+from mixbandit.data import Data, widened
 from mixbandit.features import FeatureMap, as_feature_map
 from mixbandit.mixtures import log_det
 from mixbandit.sequences.base import ON_EMPTY, ConfidenceSequence, setting
@@ -35,6 +35,7 @@ class OFULRule(FixedMultiplier):
         ridge, root_alpha = data.ridge(self.alpha), math.sqrt(self.alpha)
         volume = ridge.log_det if ridge.is_accurate else log_det(data.spectrum.singular, root_alpha)
         radius = self.sigma * math.sqrt(volume - 2.0 * math.log(self.delta)) + root_alpha * self.norm_bound
+        radius = widened(radius, data.rounding(self.norm_bound))
 
         def spectral() -> SpectralEllipsoid:
             return SpectralEllipsoid(data.spectrum, self.alpha, radius**2)

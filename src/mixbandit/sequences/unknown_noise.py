@@ -96,7 +96,8 @@ class UnknownNoiseRule(BallRule):
         start = self.alpha0(data)
         # Without data any excess will do: next to nothing, in the units of the norm ball.
         excess = radius2 - data.spectrum.residual(norm_bound) if data.count else _NOTHING * start * norm_bound**2
-        return ResidualBall(data.spectrum, excess, norm_bound, start=start, margin=margin)
+        rounding = data.rounding(norm_bound)
+        return ResidualBall(data.spectrum, excess, norm_bound, start=start, margin=margin, rounding=rounding)
 
     def alpha0(self, data: Data) -> float:
         return 1.0 / self.evidence(data).scale

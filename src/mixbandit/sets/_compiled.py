@@ -19,6 +19,7 @@ _TINY = float(np.finfo(np.float64).tiny)
 
 def _jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     """Compile, and cache the result on disk where possible."""
+    options = {"error_model": "numpy", **options}  # division by zero gives infinity or NaN, as in `dual`
     try:
         return numba.njit(cache=True, **options)(function)  # type: ignore[no-any-return]
     except RuntimeError:  # no writable cache directory

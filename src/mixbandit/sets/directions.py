@@ -22,6 +22,12 @@ def squares(rows: Array) -> Array:
     return np.asarray(np.einsum("nd,nd->n", rows, rows))
 
 
+def length(vector: Array) -> float:
+    """The length of a vector (d,) of any size."""
+    largest = float(np.abs(vector).max(initial=0.0))
+    return largest * float(np.linalg.norm(vector / largest)) if largest > 0.0 else 0.0
+
+
 def are_safe(size: Array, least: float = SAFE_SIZE) -> bool:
     """Whether all lengths, or squares of them, are neither too small nor too large to be squared as floats."""
     return not len(size) or bool(np.minimum.reduce(size) > least and np.maximum.reduce(size) < 1.0 / least)

@@ -17,7 +17,7 @@ import numpy as np
 from mixbandit._checks import Array
 from mixbandit.data import Ridge, Spectrum
 from mixbandit.sets.base import CLOSED_FORM, Maximum
-from mixbandit.sets.directions import SAFE_SIZE, are_safe, split, squares
+from mixbandit.sets.directions import SAFE_SIZE, are_safe, length, split, squares
 
 
 class Ellipsoid(abc.ABC):
@@ -92,12 +92,14 @@ class SpectralEllipsoid(Ellipsoid):
     def interval(self, directions: Array) -> tuple[Array, Array]:
         size, inside, null, _ = split(directions, self._spectrum, with_outside=False)
         middle, half = inside @ self._inside, self.radius * self._root_w(inside, null)
-        return size * (middle - half), size * (middle + half)
+        with np.errstate(over="ignore"):  # bounds beyond all floats are infinite
+            return size * (middle - half), size * (middle + half)
 
     def support(self, directions: Array) -> Maximum:
         size, inside, null, outside = split(directions, self._spectrum, with_outside=True)
         root_w = self._root_w(inside, null)
-        value = size * (inside @ self._inside + self.radius * root_w)
+        with np.errstate(over="ignore"):
+            value = size * (inside @ self._inside + self.radius * root_w)
         kappa = self.radius / np.where(root_w > 0.0, root_w, 1.0)
         points = (self._inside + kappa[:, None] * (inside / self._scale / self._scale)) @ self._spectrum.basis.T
         if outside is not None:
@@ -123,8 +125,8 @@ class SpectralEllipsoid(Ellipsoid):
         rest = theta - basis @ coordinates
         # ‖θ − θ̂‖_V as a sum of squares.
         inside = self._scale * coordinates - self._spectrum.singular / self._scale * self._spectrum.z
-        distance = math.sqrt(float(inside @ inside + self._alpha * (rest @ rest)))
-        rounding = self._spectrum.rounding(float(np.linalg.norm(theta)))
+        distance = math.hypot(length(inside), self._root_alpha * length(rest))
+        rounding = self._spectrum.rounding(length(theta))
         return distance <= self.radius * (1.0 + rtol) + rounding
 
     def _root_w(self, inside: Array, null: Array) -> Array:

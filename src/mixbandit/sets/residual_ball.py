@@ -18,10 +18,10 @@ import math
 import numpy as np
 
 from mixbandit._checks import LARGEST_MULTIPLIER, SMALLEST_MULTIPLIER, Array
-from mixbandit.data import Spectrum
+from mixbandit.data import Spectrum, widened
 from mixbandit.sets import dual
 from mixbandit.sets.base import ORIGIN, Maximum
-from mixbandit.sets.directions import split
+from mixbandit.sets.directions import length, split
 from mixbandit.sets.ellipsoid import SpectralEllipsoid
 from mixbandit.sets.leaning import Leaning
 
@@ -39,7 +39,9 @@ class ResidualBall:
     """{θ : ‖Φθ − r‖² ≤ R², ‖θ‖ ≤ B}, with R² given as its excess over the least-squares residual.
 
     `start` is a guess at the multiplier of the norm bound. `margin` is how much R² grows, beyond the least that will
-    do, when an empty set is opened. `shift` is added to reported multipliers: the ridge of `ridge_ball`.
+    do, when an empty set is opened. `shift` is added to reported multipliers: the ridge of `ridge_ball`. R grows by
+    `rounding`, how far the spectrum's residuals may be from the true ones: where R is smaller still, the set would
+    be a point next to the truth.
     """
 
     def __init__(
@@ -51,7 +53,11 @@ class ResidualBall:
         start: float,
         margin: float = 0.0,
         shift: float = 0.0,
+        rounding: float = 0.0,
     ) -> None:
+        radius = math.sqrt(max(excess, 0.0))
+        if (wider := widened(radius, rounding)) > radius:
+            excess += (wider - radius) * (wider + radius)
         self.spectrum, self.excess, self.norm_bound = spectrum, excess, norm_bound
         self._start, self._margin, self._shift = start, margin, shift
         # Largest singular value: α is in units of its square, residuals in units of it times B.
@@ -105,12 +111,14 @@ class ResidualBall:
     def distance2(self, theta: Array) -> float:
         """‖Φθ − r‖² minus the least-squares residual, a sum of squares; at most `excess` inside the set."""
         gap = self.spectrum.singular * (self.spectrum.basis.T @ theta) - self.spectrum.z
-        return float(gap @ gap)
+        with np.errstate(over="ignore"):  # further away than any float
+            return float(gap @ gap)
 
     def contains(self, theta: Array, rtol: float) -> bool:
         distance, radius = math.sqrt(self.distance2(theta)), math.sqrt(max(self.excess, 0.0))
-        near = distance <= radius * (1.0 + rtol) + self.spectrum.rounding(float(np.linalg.norm(theta)))
-        return bool(self.excess >= 0.0 and near and np.linalg.norm(theta) <= self.norm_bound * (1.0 + rtol))
+        norm = length(theta)
+        near = distance <= radius * (1.0 + rtol) + self.spectrum.rounding(norm)
+        return self.excess >= 0.0 and near and norm <= self.norm_bound * (1.0 + rtol)
 
     def maximum(self, directions: Array) -> Array:
         size, inside, null, _ = split(directions, self.spectrum, with_outside=False)
@@ -179,6 +187,8 @@ def _ridge_of_unit_norm(s: Array, z: Array) -> float:
     largest = float(np.abs(z).max())
     z = z / largest
     weights = s * z**2
+    explains = weights > 0.0  # the least of these s, not of all, is the unit, or everything might vanish
+    s, z, weights = s[explains], z[explains], weights[explains]
     # ‖θ̂_α‖ ≥ ‖θ̂_0‖ s_min/(s_min+α) gives a start on the left.
     alpha = float(s[-1]) * max(largest * math.sqrt(float(np.sum(z**2 / s))) - 1.0, 0.0)
     for _ in range(_MAX_STEPS):

@@ -10,20 +10,21 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mixbandit._checks import Array, as_generator
-from mixbandit.actions import Box, Levels, MixedBox
+from mixbandit.actions import Box, Levels, MixedBox, OneHot
 from mixbandit.certificates import Certificate, certificate
 from mixbandit.errors import AssumptionsRefutedWarning, InvalidInput, warn_user
 from mixbandit.features import FeatureMap
 from mixbandit.mixtures import Forecaster, Mixture
 from mixbandit.search import THOROUGH, Advantage, search_box
-from mixbandit.sequences import Audit, Moment
+from mixbandit.sequences import Audit, Model, Moment
 from mixbandit.tuning.assumptions import Assumptions, Stated
 from mixbandit.tuning.parameters import Categorical
 from mixbandit.tuning.runs import read_run
@@ -301,15 +302,35 @@ def still_possible(
     region, generator = space.region, np.random.default_rng(rng)
     score = Advantage(moment.exact, moment.directions(recommended[None])[0])
 
-    def reaches(part: Box) -> bool:
-        value = search_box(score, moment.model, part, generator, effort=_EFFORT).value
-        return moment.response.difference(value) >= -_ROUNDING
+    def is_enough(advantage: float) -> bool:
+        return moment.response.difference(advantage) >= -_ROUNDING
+
+    def reaches(part: Box, model: Model = moment.model) -> bool:
+        return is_enough(search_box(score, model, part, generator, effort=_EFFORT).value)
+
+    def reaching(name: str, choices: NDArray[np.int64]) -> Iterator[int]:
+        """Those of a category's choices, all of which make the same other coordinates matter."""
+        columns = np.array(space.columns(name))
+        part = _slice(region, space, name, choice=int(choices[0]))
+        assert isinstance(part, MixedBox)
+        inner, row, free = part.reduced()
+        # First with everything else as recommended, for all choices at once: where that is enough, nothing is searched.
+        base = part.snapped(recommended[None])[0]
+        base[columns] = 0.0
+        advantages = score.maximum(moment.model.exchanged(base, columns[choices], np.ones(len(choices))))
+        for choice, advantage in zip(choices, advantages, strict=True):
+            row[columns], row[columns[choice]] = 0.0, 1.0
+            if is_enough(float(advantage)) or (inner and reaches(inner, moment.model.restricted(row, free))):
+                yield int(choice)
 
     found = []
     for name, parameter in space.items():
         if isinstance(parameter, Categorical):
-            kept = [c for i, c in enumerate(parameter.choices) if reaches(_slice(region, space, name, choice=i))]
-            found.append(Possible(name, tuple(kept), len(kept) / len(parameter.choices)))
+            assert isinstance(region, MixedBox)
+            category = OneHot.of(tuple(space.columns(name)))
+            kept = sorted(choice for group in region.alike(category) for choice in reaching(name, group))
+            values = tuple(parameter.choices[choice] for choice in kept)
+            found.append(Possible(name, values, len(kept) / len(parameter.choices)))
             continue
         ends = _ends(parameter.levels)
         open_ = [reaches(_slice(region, space, name, low=low, high=high)) for low, high in ends]
@@ -353,17 +374,22 @@ def _slice(
     if choice is None:
         lower[columns[0]], upper[columns[0]] = low, high
     else:
-        allowed[columns] = np.eye(len(columns))[[choice]]
+        allowed[columns] = [choice]
     while name in space.conditions:  # its parents must have the values for which it matters
         parent, values = space.conditions[name]
-        allowed[tuple(space.columns(parent))] = np.array([space[parent].encode(v, parent) for v in values])
+        on = space[parent]
+        assert isinstance(on, Categorical)
+        allowed[tuple(space.columns(parent))] = list(dict.fromkeys(on.index(value, parent) for value in values))
         name = parent
     if not isinstance(region, MixedBox):
         return Box(lower, upper)
-    levels = []
+    levels: list[Levels | OneHot] = []
     for part in region.levels:
-        inside = allowed.get(part.columns, part.values)
-        if part.columns == columns and choice is None:
+        if isinstance(part, OneHot):
+            levels.append(OneHot(part.columns, np.array(allowed.get(part.columns, part.choices))))
+        elif part.columns == columns:
             inside = part.values[(part.values[:, 0] >= low) & (part.values[:, 0] <= high)]
-        levels.append(Levels(part.columns, inside, part.ordered))
+            levels.append(Levels(part.columns, inside, part.ordered))
+        else:
+            levels.append(part)
     return MixedBox(lower, upper, levels, region.pins)

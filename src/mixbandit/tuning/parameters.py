@@ -13,18 +13,23 @@ import math
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from mixbandit._checks import LARGEST_ENTRY, Array, as_number, flag, is_integer, shown
+from mixbandit._checks import Array, as_number, flag, is_integer, shown
 from mixbandit.errors import DamagedState, InvalidInput, NotStorable
+from mixbandit.tuning.choices import Choices, are_equal
 
 # With more values than this, they are not listed: the coordinate is treated as continuous, then rounded.
 _MOST_LISTED = 10_000
 # A value is on the grid if it is off by less than this share of a step.
 _OFF_STEP = 1e-6
-_MOST_CHOICES, _MOST_STEPS = 100_000, 2**53  # beyond the latter, steps are finer than floats
+_MOST_CHOICES = 100_000
+_MOST_STEPS = 2**53  # of floats: more are finer than floats
+# Larger integers are refused: their logarithms and ratios must be floats.
+_LARGEST_INT = 10**300
 
 
 class Parameter(abc.ABC):
@@ -45,12 +50,12 @@ class Parameter(abc.ABC):
 
     @functools.cached_property
     def levels(self) -> Array | None:
-        """Coordinates of all values, (m, width), if they are finitely many and not too many."""
+        """Coordinates of all values of a number, (m, 1), if they are finitely many and not too many."""
         return None
 
+    @abc.abstractmethod
     def at(self, quantile: float) -> Array:
         """The coordinates (width,) of the value below which this share of the range, on its scale, lies."""
-        return np.array([quantile]) if self.levels is None else self.levels[int(quantile * len(self.levels))]
 
     @abc.abstractmethod
     def state_dict(self) -> dict[str, Any]: ...
@@ -69,11 +74,7 @@ class _Number(Parameter):
         kind = type(self).__name__
         low, high = self.low, self.high
         for name, value in (("low", low), ("high", high)):
-            try:
-                usable = abs(as_number(value, name)) <= LARGEST_ENTRY
-            except InvalidInput:
-                usable = False
-            if not usable:
+            if not math.isfinite(as_number(value, f"{kind}: {name}")):
                 raise InvalidInput(f"{kind}: {name} must be a finite number, got {shown(value)}")
             object.__setattr__(self, name, as_type(value))
         object.__setattr__(self, "log", flag(self.log, f"{kind}: log"))
@@ -83,11 +84,10 @@ class _Number(Parameter):
             raise InvalidInput(f"{kind}: a logarithmic scale needs low > 0, got low={self.low!r}")
         if self.step is None:
             return
-        step, width = as_number(self.step, f"{kind}: step"), self.high - self.low
-        if not width / _MOST_STEPS <= step <= width or not step:
+        if not 0 < as_number(self.step, f"{kind}: step") <= self.high - self.low:
+            width = shown(self.high - self.low)
             raise InvalidInput(
-                f"{kind}: step must be positive, not too small, and at most high − low = {width:g}, "
-                f"got {shown(self.step)}"
+                f"{kind}: step must be positive and at most high − low = {width}, got {shown(self.step)}"
             )
         object.__setattr__(self, "step", as_type(self.step))
 
@@ -95,57 +95,45 @@ class _Number(Parameter):
     def width(self) -> int:
         return 1
 
-    def encode(self, value: Any, name: str) -> Array:
-        number = as_number(value, name)
-        slack = 1e-9 * (self.high - self.low)
-        if not self.low - slack <= number <= self.last + slack:
-            raise InvalidInput(f"{name} must lie between {self.low!r} and {self.last!r}, got {shown(value)}")
-        if self.step is not None:
-            steps = (number - self.low) / self.step
-            if abs(steps - round(steps)) > _OFF_STEP:
-                raise InvalidInput(f"{name} must be {self.low!r} plus a multiple of {self.step!r}, got {shown(value)}")
-        return np.array([min(max(self._position(number), 0.0), 1.0)])
+    @property
+    @abc.abstractmethod
+    def last(self) -> float:
+        """The largest value: steps may end before `high`."""
 
-    def decode(self, coordinates: Array) -> Any:
-        number = self._value(min(max(float(coordinates[0]), 0.0), 1.0))
-        if self.step is None:
-            return min(max(number, float(self.low)), float(self.high))
-        count = round((self.last - self.low) / self.step)
-        return self._stepped(min(max(round((number - self.low) / self.step), 0), count))
+    @property
+    @abc.abstractmethod
+    def _steps(self) -> int | None:
+        """How many steps there are from `low` to `last`; None if all numbers between them are values."""
+
+    @abc.abstractmethod
+    def _stepped(self, i: int) -> Any:
+        """The value after i steps."""
+
+    @abc.abstractmethod
+    def _position(self, number: Any) -> float:
+        """Where a number lies between the ends, on the scale of the parameter."""
 
     @functools.cached_property
     def levels(self) -> Array | None:
-        if self.step is None or (self.last - self.low) / self.step >= _MOST_LISTED:
+        if self._steps is None or self._steps >= _MOST_LISTED:
             return None
-        count = round((self.last - self.low) / self.step) + 1
-        return np.array([[self._position(float(self._stepped(i)))] for i in range(count)])
+        return np.array([[self._position(self._stepped(i))] for i in range(self._steps + 1)])
 
     def at(self, quantile: float) -> Array:
         # On a logarithmic scale large values are dense: many of them share little of it.
-        return self.encode(self.decode(np.array([quantile])), "") if self.log else super().at(quantile)
-
-    @property
-    def last(self) -> float:
-        """The largest value: steps may end before `high`."""
-        if self.step is None:
-            return self.high
-        return float(self._stepped(math.floor((self.high - self.low) / self.step + _OFF_STEP)))
-
-    def _stepped(self, i: int) -> Any:
-        assert self.step is not None
-        return min(self.low + i * self.step, self.high)
-
-    def _position(self, number: float) -> float:
         if self.log:
-            return (math.log(number) - math.log(self.low)) / (math.log(self.last) - math.log(self.low))
-        return (number - self.low) / (self.last - self.low)
+            return self.encode(self.decode(np.array([quantile])), "")
+        return np.array([quantile]) if self.levels is None else self.levels[int(quantile * len(self.levels))]
 
-    def _value(self, position: float) -> float:
-        if position in (0.0, 1.0):  # the ends exactly, not up to rounding
-            return float(self.last if position else self.low)
-        if self.log:
-            return math.exp(math.log(self.low) + position * (math.log(self.last) - math.log(self.low)))
-        return self.low + position * (self.last - self.low)
+    def _checked(self, value: Any, name: str) -> Any:
+        """`value`, if it is a finite number: an int as such, because floats of its size may be far apart."""
+        number = int(value) if is_integer(value) else as_number(value, name)
+        if not isinstance(number, int) and not math.isfinite(number):
+            raise self._outside(value, name)
+        return number
+
+    def _outside(self, value: Any, name: str) -> InvalidInput:
+        return InvalidInput(f"{name} must lie between {self.low!r} and {self.last!r}, got {shown(value)}")
 
     def state_dict(self) -> dict[str, Any]:
         kind = {"type": type(self).__name__, "low": self.low, "high": self.high}
@@ -165,11 +153,65 @@ class Float(_Number):
         self._check(float)
         if self.log and self.step is not None:
             raise InvalidInput(f"Float: a logarithmic scale has no steps, got log=True and step={self.step!r}")
+        if self.step is not None and not (self.high - self.low) / self.step <= _MOST_STEPS:
+            raise InvalidInput(f"Float: the range must have at most {_MOST_STEPS:g} steps, got {self!r}")
+
+    def encode(self, value: Any, name: str) -> Array:
+        number = as_number(value, name)
+        slack = 1e-9 * self.high - 1e-9 * self.low  # the difference of the ends may overflow
+        if not self.low - slack <= number <= self.last + slack:
+            raise self._outside(value, name)
+        if self.step is not None:
+            steps = (number - self.low) / self.step
+            if abs(steps - round(steps)) > _OFF_STEP:
+                raise InvalidInput(f"{name} must be {self.low!r} plus a multiple of {self.step!r}, got {shown(value)}")
+        return np.array([min(max(self._position(min(max(number, self.low), self.last)), 0.0), 1.0)])
+
+    def decode(self, coordinates: Array) -> float:
+        number = self._value(min(max(float(coordinates[0]), 0.0), 1.0))
+        if self._steps is None:
+            return min(max(number, self.low), self.high)
+        assert self.step is not None
+        return self._stepped(min(max(round((number - self.low) / self.step), 0), self._steps))
+
+    @property
+    def last(self) -> float:
+        if self.step is None:
+            return self.high
+        return self._stepped(math.floor((self.high - self.low) / self.step + _OFF_STEP))
+
+    @property
+    def _steps(self) -> int | None:
+        return None if self.step is None else round((self.last - self.low) / self.step)
+
+    def _stepped(self, i: int) -> float:
+        assert self.step is not None
+        return min(self.low + i * self.step, self.high)
+
+    def _position(self, number: float) -> float:
+        if self.log:
+            return _log_ratio(number, self.low) / _log_ratio(self.last, self.low)
+        width = self.last - self.low
+        if math.isinf(width):
+            return (0.5 * number - 0.5 * self.low) / (0.5 * self.last - 0.5 * self.low)
+        return (number - self.low) / width
+
+    def _value(self, position: float) -> float:
+        if position in (0.0, 1.0):  # the ends exactly, not up to rounding
+            return self.last if position else self.low
+        if self.log:
+            return self.low + _beyond(self.low, position * _log_ratio(self.last, self.low), self.last)
+        width = self.last - self.low
+        return (1.0 - position) * self.low + position * self.last if math.isinf(width) else self.low + position * width
 
 
 @dataclass(frozen=True)
 class Int(_Number):
-    """An integer between `low` and `high`, both included; `step` counts from `low`."""
+    """An integer between `low` and `high`, both included; `step` counts from `low`.
+
+    Every value comes back from its coordinate as it was, wherever the range lies, if it has at most 2⁵² values (on a
+    logarithmic scale 2⁴⁰). Of more, neighbours share a coordinate, and one of them comes back.
+    """
 
     low: int
     high: int
@@ -181,7 +223,43 @@ class Int(_Number):
             value = getattr(self, name)
             if not is_integer(value):
                 raise InvalidInput(f"Int: {name} must be an integer, got {shown(value)}")
+            if abs(int(value)) > _LARGEST_INT:
+                raise InvalidInput(f"Int: {name} must be at most 1e300 in size, got {shown(value)}")
         self._check(int)
+
+    def encode(self, value: Any, name: str) -> Array:
+        number = self._checked(value, name)
+        # Exactly: next to 2**60 floats are hundreds apart.
+        steps = (Fraction(number) - self.low) / self.step
+        if not -_OFF_STEP <= steps <= self._steps + _OFF_STEP:
+            raise self._outside(value, name)
+        nearest = round(steps)
+        if abs(steps - nearest) > _OFF_STEP:
+            raise InvalidInput(f"{name} must be {self.low!r} plus a multiple of {self.step!r}, got {shown(value)}")
+        return np.array([self._position(self._stepped(nearest))])
+
+    def decode(self, coordinates: Array) -> int:
+        position = min(max(float(coordinates[0]), 0.0), 1.0)
+        nearest = round(Fraction(position) * self._steps)
+        if self.log and position not in (0.0, 1.0):
+            nearest = round(_beyond(self.low, position * _log_ratio(self.last, self.low), self.last) / self.step)
+        return self._stepped(min(max(nearest, 0), self._steps))
+
+    @property
+    def last(self) -> int:
+        return self.low + self._steps * self.step
+
+    @property
+    def _steps(self) -> int:
+        return (self.high - self.low) // self.step
+
+    def _stepped(self, i: int) -> int:
+        return self.low + i * self.step
+
+    def _position(self, number: int) -> float:
+        if self.log:
+            return _log_ratio(number, self.low) / _log_ratio(self.last, self.low)
+        return (number - self.low) / (self.last - self.low)
 
 
 @dataclass(frozen=True)
@@ -195,26 +273,31 @@ class Categorical(Parameter):
         if not self.choices:
             raise InvalidInput("Categorical: choices must not be empty")
         for choice in self.choices:
-            if not (_equal(choice, choice) or isinstance(choice, float)):  # NaN is not equal to itself
+            if not (are_equal(choice, choice) or isinstance(choice, float)):  # NaN is not equal to itself
                 raise InvalidInput(f"Categorical: choices must be values that can be compared, got {shown(choice)}")
-        seen: list[tuple[type, Any]] = [(type(choice), choice) for choice in self.choices]
-        for i, choice in enumerate(seen):
-            if choice in seen[:i]:
-                raise InvalidInput(f"Categorical: choices must differ, {shown(choice[1])} occurs more than once")
+        repeated = self._by_value.repeated
+        if repeated is not None:
+            raise InvalidInput(
+                f"Categorical: choices must differ, {shown(self.choices[repeated])} occurs more than once"
+            )
 
     @property
     def width(self) -> int:
         return len(self.choices)
 
+    @functools.cached_property
+    def _by_value(self) -> Choices:
+        return Choices(self.choices)
+
+    def index(self, value: Any, name: str) -> int:
+        """The index of a choice; InvalidInput if it is none."""
+        found = self._by_value.find(value)
+        if found is None:
+            raise InvalidInput(f"{name} must be one of {shown(list(self.choices))}, got {shown(value)}")
+        return found
+
     def encode(self, value: Any, name: str) -> Array:
-        for i, choice in enumerate(self.choices):
-            # 1, 1.0 and True are equal for Python and may be different choices.
-            if type(choice) is type(value) and _equal(choice, value):
-                return self._one_hot(i)
-        for i, choice in enumerate(self.choices):
-            if _equal(choice, value) or (_is_nan(choice) and _is_nan(value)):
-                return self._one_hot(i)
-        raise InvalidInput(f"{name} must be one of {shown(list(self.choices))}, got {shown(value)}")
+        return self._one_hot(self.index(value, name))
 
     def _one_hot(self, i: int) -> Array:
         row = np.zeros(self.width)
@@ -224,9 +307,8 @@ class Categorical(Parameter):
     def decode(self, coordinates: Array) -> Any:
         return self.choices[int(np.argmax(coordinates))]
 
-    @functools.cached_property
-    def levels(self) -> Array:
-        return np.eye(self.width, dtype=np.float64)
+    def at(self, quantile: float) -> Array:
+        return self._one_hot(int(quantile * self.width))
 
     def state_dict(self) -> dict[str, Any]:
         for choice in self.choices:
@@ -257,16 +339,17 @@ def _listed(choices: Any) -> tuple[Any, ...]:
     return found
 
 
-def _equal(one: Any, other: Any) -> bool:
-    """Whether two values are equal; those that cannot be compared, such as arrays, are not."""
-    try:
-        return bool(one == other)
-    except Exception:
-        return False
+def _log_ratio(number: float, low: float) -> float:
+    """ln(number/low), accurate also where they are nearly equal; both positive, and possibly integers of any size."""
+    excess = (number - low) / low
+    return math.log1p(excess) if excess < 1.0 else math.log(number) - math.log(low)
 
 
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float) and math.isnan(value)
+def _beyond(low: float, log_ratio: float, last: float) -> float:
+    """The inverse: low·(exp(log_ratio) − 1), without overflow for numbers up to `last`."""
+    if log_ratio < math.log(2.0):
+        return low * math.expm1(log_ratio)
+    return math.exp(min(math.log(low) + log_ratio, math.log(last))) - low
 
 
 def parameter_from_state_dict(state: Mapping[str, Any]) -> Parameter:

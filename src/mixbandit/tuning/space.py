@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from mixbandit._checks import LARGEST_BATCH, Array, as_generator, as_text, as_vector, instance_of, positive_int, shown
-from mixbandit.actions import Box, Levels, MixedBox, Pin
+from mixbandit.actions import Box, Levels, MixedBox, OneHot, Pin
 from mixbandit.errors import InvalidInput, reading
+from mixbandit.tuning.conditions import Conditions
 from mixbandit.tuning.parameters import Categorical, Parameter, parameter_from_state_dict
 
 # The largest error of a coordinate after encoding and decoding.
@@ -41,22 +42,16 @@ class Space(Mapping[str, Parameter]):
             name: range(int(a), int(b)) for name, a, b in zip(self._parameters, ends[:-1], ends[1:], strict=True)
         }
         self.dim = int(ends[-1])
-        self.conditions = _checked_conditions(self, {} if conditions is None else conditions)
+        self._conditional = Conditions(self._parameters, {} if conditions is None else conditions)
+        self.conditions = self._conditional.stated
 
     def is_active(self, name: str, parameters: Mapping[str, Any]) -> bool:
         """Whether a parameter matters, given the values of those it depends on."""
         name = as_text(name, "name")
         self.columns(name)
-        if name not in self.conditions:
-            return True
         if not isinstance(parameters, Mapping):
             raise InvalidInput(f"parameters must be a dict, got {shown(parameters)}")
-        parent, values = self.conditions[name]
-        on = self[parent]
-        if not self.is_active(parent, parameters) or parent not in parameters:
-            return False
-        given = on.encode(parameters[parent], parent)
-        return any(np.array_equal(given, on.encode(value, parent)) for value in values)
+        return self._conditional.is_active(name, parameters)
 
     def __getitem__(self, name: str) -> Parameter:
         return self._parameters[name]
@@ -79,19 +74,20 @@ class Space(Mapping[str, Parameter]):
     @functools.cached_property
     def region(self) -> Box:
         """The unit box that rows lie in, with its discrete coordinates."""
-        parts = [
-            Levels(tuple(columns), levels, ordered=not isinstance(self[name], Categorical))
-            for name, columns in self._columns.items()
-            if (levels := self[name].levels) is not None
-        ]
+        parts: list[Levels | OneHot] = []
+        for name, columns in self._columns.items():
+            if isinstance(self[name], Categorical):
+                parts.append(OneHot.of(tuple(columns)))
+            elif (levels := self[name].levels) is not None:
+                parts.append(Levels(tuple(columns), levels, ordered=True))
         low, high = np.zeros(self.dim), np.ones(self.dim)
         return MixedBox(low, high, parts, self._pins()) if parts else Box(low, high)
 
     def _pins(self) -> list[Pin]:
         pins = []
-        for child, (parent, values) in self.conditions.items():
+        for child, (parent, _) in self.conditions.items():
             first = self._columns[parent].start
-            where = tuple(first + int(self[parent].encode(value, parent).argmax()) for value in values)
+            where = tuple(first + i for i in self._conditional.openers(child))
             pins.append(Pin(tuple(self._columns[child]), where, self._absent(child)))
         return pins
 
@@ -110,15 +106,15 @@ class Space(Mapping[str, Parameter]):
         """A row (dim,) from a dict that gives every parameter a value."""
         if not isinstance(parameters, Mapping):
             raise InvalidInput(f"parameters must be a dict, got {shown(parameters)}")
-        active = {name: self.is_active(name, parameters) for name in self}
-        missing = [name for name in self if name not in parameters and active[name]]
+        active = self._conditional.active(parameters)
+        missing = [name for name in self if name not in parameters and name in active]
         unknown = [name for name in parameters if name not in self._columns]
         if missing or unknown:
             problems = [f"{', '.join(map(repr, missing))} missing"] if missing else []
             problems += [f"{', '.join(map(shown, unknown[:5]))} unknown"] if unknown else []
             raise InvalidInput(f"parameters must be {', '.join(map(repr, self))}: {'; '.join(problems)}")
         return np.concatenate(
-            [self[name].encode(parameters[name], name) if active[name] else self._absent(name) for name in self]
+            [self[name].encode(parameters[name], name) if name in active else self._absent(name) for name in self]
         )
 
     def encode_all(self, configurations: Sequence[Mapping[str, Any]]) -> Array:
@@ -142,7 +138,8 @@ class Space(Mapping[str, Parameter]):
         """The nearest allowed values of the parameters that matter."""
         row = as_vector(row, self.dim, "row")
         values = {n: self[n].decode(row[columns.start : columns.stop]) for n, columns in self._columns.items()}
-        return {name: value for name, value in values.items() if self.is_active(name, values)}
+        active = self._conditional.active(values)
+        return {name: value for name, value in values.items() if name in active}
 
     def sample(self, n: int, *, rng: int | np.random.Generator | None = None) -> list[dict[str, Any]]:
         """Independent uniform configurations, on the scales of the parameters."""
@@ -174,38 +171,6 @@ class Space(Mapping[str, Parameter]):
         with reading("the space"):
             parameters = {str(part["name"]): parameter_from_state_dict(part) for part in state["parameters"]}
             return cls(parameters, {part["name"]: (part["on"], part["values"]) for part in state["conditions"]})
-
-
-def _checked_conditions(
-    space: Space, conditions: Mapping[str, tuple[str, Iterable[Any]]]
-) -> dict[str, tuple[str, tuple[Any, ...]]]:
-    """The conditions, parents before their children."""
-    if not isinstance(conditions, Mapping):
-        raise InvalidInput(
-            f"conditions must be a dict such as {{'degree': ('kernel', ['poly'])}}; got {shown(conditions)}"
-        )
-    known: dict[str, tuple[str, tuple[Any, ...]]] = {}
-    for child, condition in conditions.items():
-        if not isinstance(condition, tuple | list) or len(condition) != 2:
-            raise InvalidInput(f"the condition of {shown(child)} must be (name, values), got {shown(condition)}")
-        parent = condition[0]
-        values = tuple(condition[1]) if isinstance(condition[1], tuple | list) else ()
-        for name in (child, parent):
-            space.columns(name)
-        on = space[parent]
-        if not isinstance(on, Categorical) or not values:
-            raise InvalidInput(f"{child} must depend on a list of values of a Categorical, got {shown(condition)}")
-        for value in values:
-            on.encode(value, f"the condition of {child}: {parent}")
-        known[child] = (parent, values)
-    ordered: dict[str, tuple[str, tuple[Any, ...]]] = {}
-    while len(ordered) < len(known):
-        waiting = {child: parent for child, (parent, _) in known.items() if child not in ordered}
-        ready = [child for child, parent in waiting.items() if parent not in waiting]
-        if not ready:
-            raise InvalidInput(f"conditions must not be circular, got {shown(dict(conditions))}")
-        ordered |= {child: known[child] for child in ready}
-    return ordered
 
 
 def same_row(one: Array, other: Array) -> bool:
