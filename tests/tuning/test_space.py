@@ -102,7 +102,7 @@ def test_equal_choices_of_different_types_are_different():
         (lambda: Float(0.0, 1.0, log=True), "low > 0"),
         (lambda: Int(0, 9, log=True), "low > 0"),
         (lambda: Float(math.nan, 1.0), "finite"),
-        (lambda: Float("0", 1.0), "low must be a finite number"),
+        (lambda: Float("0", 1.0), "low must be a (finite )?number"),
         (lambda: Float(0.0, 1.0, step=0.0), "step"),
         (lambda: Float(0.0, 1.0, step=2.0), "step"),
         (lambda: Float(1.0, 2.0, log=True, step=0.1), "no steps"),
