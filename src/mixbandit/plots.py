@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,8 @@ import numpy as np
 
 from mixbandit._checks import Array
 from mixbandit._extras import import_extra
+from mixbandit._files import write_atomically
+from mixbandit.errors import InvalidInput
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,9 +34,15 @@ def figure(
 
 
 def save(fig: Figure, path: Path) -> None:
-    """Write the figure as PNG, PDF or SVG, depending on the extension of the path."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fig.savefig(path, dpi=150)
+    """Write the figure as PNG, PDF or SVG, depending on the extension of the path; atomically, as states are."""
+    if not path.suffix:  # as matplotlib does
+        path = path.with_name(f"{path.name}.png")
+    kind, known = path.suffix[1:].lower(), fig.canvas.get_supported_filetypes()
+    if kind not in known:
+        raise InvalidInput(f"{path.name} must end like a picture ({', '.join(sorted(known))}), got {path.suffix!r}")
+    picture = io.BytesIO()
+    fig.savefig(picture, dpi=150, format=kind)
+    write_atomically(path, picture.getvalue())
 
 
 def bounds(
