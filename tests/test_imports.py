@@ -43,7 +43,17 @@ INSIDE = {
     "features": ["base", "random", "context"],
     "actions": ["arms", "box", "mixed", "regions"],
     "mixtures": ["base", "linear", "prequential", "gaussian", "adaptive", "grid"],
-    "sets": ["base", "dual", "_compiled", "directions", "leaning", "ellipsoid", "point", "residual_ball"],
+    "sets": [
+        "base",
+        "dual",
+        "_compile_cache",
+        "_compiled",
+        "directions",
+        "leaning",
+        "ellipsoid",
+        "point",
+        "residual_ball",
+    ],
     "sequences": [
         "models",
         "response",
