@@ -17,6 +17,7 @@ ORDER = [
     "_extras",
     "_lazy",
     "_checks",
+    "_schema",
     "_files",
     "features",
     "kernels",

@@ -164,10 +164,11 @@ def as_generator(rng: int | np.random.Generator | None) -> np.random.Generator:
 
 def stored_generator(state: Mapping[str, Any]) -> np.random.Generator:
     """A generator restored from the state of its bit generator."""
-    kind = getattr(np.random, str(state["bit_generator"]), None)
-    if not (isinstance(kind, type) and issubclass(kind, np.random.BitGenerator)):
+    kinds = (np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random.Philox, np.random.SFC64)
+    kind = next((kind for kind in kinds if kind.__name__ == state["bit_generator"]), None)
+    if kind is None:
         raise DamagedState(f"unknown random generator {state['bit_generator']!r}")
-    bits = kind()
+    bits: Any = kind()
     bits.state = state
     return np.random.Generator(bits)
 

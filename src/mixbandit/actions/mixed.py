@@ -84,8 +84,10 @@ class MixedBox(Box):
             if not inside or (len(at) == 1 and (np.diff(part.values[:, 0]) <= 0.0).any()):
                 raise InvalidInput(f"levels of coordinates {at} must be values inside the box, single ones increasing")
         for pin in self.pins:
-            if pin.value.shape != (len(pin.columns),) or not {*pin.columns, *pin.where} <= set(range(self.dim)):
-                raise InvalidInput(f"a pin must have a value for each of its coordinates {pin.columns}")
+            at = list(pin.columns)
+            shape = pin.value.shape == (len(at),) and {*pin.columns, *pin.where} <= set(range(self.dim))
+            if not shape or not ((pin.value >= self.low[at]) & (pin.value <= self.high[at])).all():
+                raise InvalidInput(f"a pin must have a value inside the box for each of its coordinates {pin.columns}")
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{len(part)} for {list(part.columns)}" for part in self.levels)
@@ -196,13 +198,7 @@ class MixedBox(Box):
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any]) -> MixedBox:
-        """The box of a `state_dict`."""
-        levels = [
-            Levels(tuple(map(int, p["columns"])), np.asarray(p["values"], dtype=np.float64), bool(p["ordered"]))
-            for p in state["levels"]
-        ]
-        pins = [
-            Pin(tuple(map(int, p["columns"])), tuple(map(int, p["where"])), np.asarray(p["value"], dtype=np.float64))
-            for p in state["pins"]
-        ]
+        """The box of a `state_dict`, checked."""
+        levels = [Levels(tuple(p["columns"]), p["values"], p["ordered"]) for p in state["levels"]]
+        pins = [Pin(tuple(p["columns"]), tuple(p["where"]), p["value"]) for p in state["pins"]]
         return cls(state["low"], state["high"], levels, pins)

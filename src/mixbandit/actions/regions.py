@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixbandit._checks import Array, as_vector
+from mixbandit._schema import array, checked, count, flag, list_of, optional, record, scalar, tagged
 from mixbandit.actions.arms import Arms
 from mixbandit.actions.box import Box
 from mixbandit.actions.mixed import MixedBox
-from mixbandit.errors import DamagedState, InvalidInput, reading
+from mixbandit.errors import InvalidInput
 
 Region: TypeAlias = Arms | Box
 
@@ -54,13 +55,23 @@ def offered(
     return region.given(vector), vector
 
 
+_COLUMNS = list_of(count, least=1)
+_BOX = {"low": array(None), "high": array(None)}
+_LEVELS = {"columns": _COLUMNS, "values": array(None, None), "ordered": flag}
+_PINS = {"columns": _COLUMNS, "where": _COLUMNS, "value": array(None)}
+REGION = tagged(
+    {
+        "Arms": record({"actions": array(None, None), "labels": optional(list_of(scalar))}),
+        "Box": record(_BOX),
+        "MixedBox": record({**_BOX, "levels": list_of(record(_LEVELS)), "pins": list_of(record(_PINS))}),
+    },
+    "actions",
+)
+
+
 def region_from_state_dict(state: Mapping[str, Any]) -> Region:
     """The arms or box of a `state_dict`."""
-    with reading("the actions"):
-        if state.get("type") == "Arms":
-            return Arms(np.asarray(state["actions"], dtype=np.float64), state["labels"])
-        if state.get("type") == "Box":
-            return Box(state["low"], state["high"])
-        if state.get("type") == "MixedBox":
-            return MixedBox.from_state_dict(state)
-    raise DamagedState(f"actions of unknown type {state.get('type')!r}")
+    stored = checked(REGION, state, "actions")
+    if stored["type"] == "Arms":
+        return Arms(stored["actions"], stored["labels"])
+    return Box(stored["low"], stored["high"]) if stored["type"] == "Box" else MixedBox.from_state_dict(stored)

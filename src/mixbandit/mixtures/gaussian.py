@@ -18,11 +18,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import Array, as_float_array, check_finite
-from mixbandit.errors import DamagedState, InvalidInput
+from mixbandit._checks import LARGEST_MULTIPLIER, Array, as_float_array, check_finite
+from mixbandit._schema import require
+from mixbandit.data import Data
+from mixbandit.errors import InvalidInput
 from mixbandit.features import FeatureMap
 from mixbandit.kernels import Kernel
 from mixbandit.mixtures.base import Mixture, RunningCost, not_storable, stored_array
+
+# Stored numbers that follow from others may differ from them by this much, relatively.
+_ROUNDING = 1e-6
 
 KernelFunction = Callable[[Array, Array], ArrayLike]
 MeanFunction = Callable[[Array], ArrayLike]
@@ -67,9 +72,11 @@ class GrowingCholesky:
         return GrowingCholesky(size + 1, storage)
 
     @classmethod
-    def from_factor(cls, factor: Array) -> GrowingCholesky:
-        if np.triu(factor, 1).any():
-            raise DamagedState("a Cholesky factor must be lower triangular")
+    def from_factor(cls, factor: Array, where: str, least: float, squares: Array) -> GrowingCholesky:
+        """A stored factor: diagonal entries are at least `least`, and rows have about these squared norms or less."""
+        require(not np.triu(factor, 1).any(), where, "must be lower triangular")
+        require((factor.diagonal() >= least * (1.0 - _ROUNDING)).all(), where, f"must have {least:g} on its diagonal")
+        require(((factor**2).sum(axis=1) <= squares / _ROUNDING).all(), where, "must fit the kernel")
         storage = _Storage(max(16, 2 * len(factor)))
         storage.rows[: len(factor), : len(factor)] = factor
         storage.used = len(factor)
@@ -118,12 +125,22 @@ class Chain(RunningCost):
             "y": self._y.copy(),
         }
 
-    def _load(self, state: Mapping[str, Any]) -> None:
-        super()._load(state)
-        t = len(state["y"])
+    def _load(self, state: Mapping[str, Any], data: Data) -> None:
+        super()._load(state, data)
+        t = data.count
         self._actions = stored_array(state, "actions", (t, self._actions.shape[1]))
         self._weights, self._y = stored_array(state, "weights", (t,)), stored_array(state, "y", (t,))
-        self._factor = GrowingCholesky.from_factor(stored_array(state, "factor", (t, t)))
+        usable = (self._weights > 0.0) & (self._weights <= LARGEST_MULTIPLIER)
+        require(usable.all(), "cost.weights", "must be positive")
+        factor = stored_array(state, "factor", (t, t))
+        self._factor = GrowingCholesky.from_factor(factor, "cost.factor", 1.0, 1.0 + self._diagonal())
+        expected = self.sigma**2 * float(self._y @ self._y + 2.0 * np.log(factor.diagonal()).sum())
+        require(abs(self._cost - expected) <= _ROUNDING * expected, "cost.cost", "must fit the factor and y")
+
+    def _diagonal(self) -> Array:
+        """The diagonal of the weighted kernel matrix over σ²."""
+        values = [float(np.asarray(self._kernel(row[None], row[None]))[0, 0]) for row in self._actions]
+        return np.asarray((self._weights / self.sigma) ** 2 * np.array(values))
 
 
 class _GaussianCost(Chain):
@@ -159,6 +176,7 @@ class Gaussian(Mixture):
         self.kernel = checked_kernel(kernel)
 
     def cost(self, features: FeatureMap, sigma: float) -> _GaussianCost:
+        check_inputs(self.kernel, features.dim_in)
         return _GaussianCost(self.mean, self.kernel, features.dim_in, sigma)
 
     def _parameters(self) -> dict[str, Any]:
@@ -173,6 +191,12 @@ def checked_kernel(kernel: KernelFunction) -> KernelFunction:
     if not callable(kernel):
         raise InvalidInput(f"kernel must be a function of two arrays of actions, got {kernel!r}")
     return kernel
+
+
+def check_inputs(kernel: KernelFunction, dim_in: int) -> None:
+    """Refuse a kernel of ours that is made for actions of another length."""
+    if isinstance(kernel, Kernel) and kernel.lengthscale.size not in (1, dim_in):
+        raise InvalidInput(f"the kernel has {kernel.lengthscale.size} length-scales, but actions have {dim_in} entries")
 
 
 def _value(function: MeanFunction, action: Array) -> float:

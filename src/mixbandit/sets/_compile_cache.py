@@ -25,23 +25,23 @@ from mixbandit._files import write_atomically
 logger = logging.getLogger(__name__)
 
 
-class CheckedCache(FunctionCache):  # type: ignore[misc]
+class CheckedCache(FunctionCache):
     """The cache of one function; it never raises, because compiling again always helps."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__(function)
-        self._cache_file = _CheckedFiles(Path(self.cache_path), function)
+        super().__init__(function)  # type: ignore[no-untyped-call]
+        self._cache_file: Any = _CheckedFiles(Path(self.cache_path), function)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
-            return super().load_overload(sig, target_context)
+            return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
         except Exception:
             _say_once("the cache of compiled code cannot be read and is not used: compiling takes some seconds")
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         try:
-            super().save_overload(sig, data)
+            super().save_overload(sig, data)  # type: ignore[no-untyped-call]
         except Exception:
             _say_once("compiled code cannot be cached: compiling will take some seconds in every process")
 
@@ -68,7 +68,7 @@ class _CheckedFiles:
         return pickle.loads(code) if made_from == self._made_from else None  # noqa: S301
 
     def save(self, key: Any, data: Any) -> None:
-        code = dumps(data)
+        code: bytes = dumps(data)  # type: ignore[no-untyped-call]
         digest = hashlib.sha256(self._made_from + code).digest()
         write_atomically(self._path(key), self._made_from + digest + code)
 

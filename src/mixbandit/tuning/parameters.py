@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from mixbandit._checks import Array
-from mixbandit.errors import DamagedState, InvalidInput, NotStorable
+from mixbandit._checks import Array, finite
+from mixbandit._schema import flag, list_of, optional, real, record, scalar, tagged, text
+from mixbandit.errors import InvalidInput, NotStorable
 
 # With more values than this, they are not listed: the coordinate is treated as continuous, then rounded.
 _MOST_LISTED = 10_000
@@ -228,12 +229,26 @@ class Categorical(Parameter):
         return {"type": "Categorical", "choices": list(self.choices)}
 
 
+def _whole(value: Any, where: str) -> int:
+    # Without limits: the parameter itself knows which it can work with.
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise InvalidInput(f"{where} must be an integer, got {value!r:.80}")
+    return int(value)
+
+
+_NUMBER = real(finite)
+PARAMETER = tagged(
+    {
+        "Categorical": record({"name": text, "choices": list_of(scalar, least=1)}),
+        "Float": record({"name": text, "low": _NUMBER, "high": _NUMBER, "log": flag, "step": optional(_NUMBER)}),
+        "Int": record({"name": text, "low": _whole, "high": _whole, "log": flag, "step": _whole}),
+    },
+    "a parameter",
+)
+"""The state of a parameter, with its name in the space."""
+
+
 def parameter_from_state_dict(state: Mapping[str, Any]) -> Parameter:
-    kind = state["type"]
-    if kind == "Categorical":
-        return Categorical(state["choices"])
-    if kind == "Float":
-        return Float(state["low"], state["high"], bool(state["log"]), state["step"])
-    if kind == "Int":
-        return Int(int(state["low"]), int(state["high"]), bool(state["log"]), int(state["step"]))
-    raise DamagedState(f"a parameter of unknown type {kind!r}")
+    """The parameter of a state in the form of `PARAMETER`."""
+    kinds: dict[str, type[Parameter]] = {"Categorical": Categorical, "Float": Float, "Int": Int}
+    return kinds[state["type"]](**{key: value for key, value in state.items() if key not in ("type", "name")})
