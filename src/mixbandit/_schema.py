@@ -21,8 +21,8 @@ Schema = Callable[[Any, str], Any]
 Fields = dict[str, Any]
 T = TypeVar("T")
 
-# Counts and ids beyond this are not exact as floats, and no program lives to see them.
-LARGEST_COUNT = 2**53
+# No program lives to count this far.
+LARGEST_COUNT = 2**62
 
 
 def checked(schema: Schema, state: Any, where: str) -> Any:

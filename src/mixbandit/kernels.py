@@ -14,6 +14,9 @@ from mixbandit._checks import Array, as_float_array, finite, positive
 from mixbandit._schema import array, checked, real, record, tagged
 from mixbandit.errors import InvalidInput
 
+# Kernels vanish long before; beyond it a polynomial times exp(−distance) could be infinity times 0.
+_FAR = 1e6
+
 
 class Kernel(abc.ABC):
     """A stationary kernel: `variance` times a profile of the distance in units of `lengthscale`."""
@@ -29,8 +32,9 @@ class Kernel(abc.ABC):
     def __call__(self, A: Array, B: Array) -> Array:
         a, b = A / self.lengthscale, B / self.lengthscale
         # Differences, not norms and products: equal rows must be at distance exactly 0.
-        distance2 = np.sum((a[:, None, :] - b[None, :, :]) ** 2, axis=2)
-        return self.variance * self._profile(np.sqrt(distance2))
+        with np.errstate(over="ignore"):
+            distance2 = np.sum((a[:, None, :] - b[None, :, :]) ** 2, axis=2)
+        return self.variance * self._profile(np.minimum(np.sqrt(distance2), _FAR))
 
     @abc.abstractmethod
     def _profile(self, distance: Array) -> Array:

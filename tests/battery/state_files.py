@@ -68,9 +68,7 @@ def _offered():
 
 
 def _mixed_box():
-    space = mb.Space(
-        {"x": mb.Float(0, 1), "k": mb.Categorical(["a", "b"]), "n": mb.Int(1, 3)}, {"n": ("k", ["a"])}
-    )
+    space = mb.Space({"x": mb.Float(0, 1), "k": mb.Categorical(["a", "b"]), "n": mb.Int(1, 3)}, {"n": ("k", ["a"])})
     policy = mb.UCB(mb.MartingaleMixture(mb.RandomLayer(4, 3, rng=0), **STATED), space.region, quick=True, rng=2)
     return _played(policy, 2, 1)
 
@@ -78,7 +76,9 @@ def _mixed_box():
 def _tuner():
     space = {"x": mb.Float(0.1, 10, log=True), "k": mb.Categorical(["a", 1, None, math.inf]), "n": mb.Int(1, 3)}
     phi = mb.WithConstant(mb.RandomFourier(6, 3, rng=0))
-    tuner = mb.Tuner(mb.Space(space, {"n": ("k", ["a", 1])}), reward_range=(0, 1), samples=50, features=phi, initial=2, rng=1)
+    tuner = mb.Tuner(
+        mb.Space(space, {"n": ("k", ["a", 1])}), reward_range=(0, 1), samples=50, features=phi, initial=2, rng=1
+    )
     for i in range(4):
         tuner.tell(tuner.ask(), 0.5 + 0.1 * i)
     tuner.ask(2)
@@ -231,32 +231,37 @@ class _Refused(Exception):
 
 # Forgery.
 
-NUMBERS = (0, 1, -1, 2, 7, 2**31, 2**63, 2**64, -(2**63), 10**30, 10**400, 0.5, -0.5, 1e-9, 1e-30, 1e-320, 1e30, 1e50, 1e100,
-           1e200, 1e308, -1e308, -0.0, 5e-324)  # fmt: skip
-SPECIAL = (None, True, False, "", "x", "nan", "__array__", "Box", "raise", "a", [], {}, [[]], [0], [0.5, 0.7], {"type": "x"},
-           {"__float__": "nan"}, {"__float__": "inf"}, {"__float__": "-inf"}, {"__float__": "x"}, {"__escaped__": {}},
-           {"__escaped__": {"__float__": 1}}, {"__array__": "<f8"}, {"__array__": "O", "shape": [1], "data": "AAAAAAAAAAA="},
+NUMBERS = (0, 1, -1, 2, 7, 2**31, 2**63, 2**64, -(2**63), 10**30, 10**400, 0.5, -0.5, 1e-9, 1e-30, 1e-320, 1e30, 1e50,
+           1e100, 1e200, 1e308, -1e308, -0.0, 5e-324)  # fmt: skip
+SPECIAL = (None, True, False, "", "x", "nan", "__array__", "Box", "raise", "a", [], {}, [[]], [0], [0.5, 0.7],
+           {"type": "x"}, {"__float__": "nan"}, {"__float__": "inf"}, {"__float__": "-inf"}, {"__float__": "x"},
+           {"__escaped__": {}}, {"__escaped__": {"__float__": 1}}, {"__array__": "<f8"},
+           {"__array__": "O", "shape": [1], "data": "AAAAAAAAAAA="},
            {"__array__": "<f8", "shape": [2**40, 2**20], "data": "AAAAAAAAAAA="})  # fmt: skip
 TYPES = ("CMMUCB", "AMMUCB", "UCB", "OFUL", "IDS", "FreqTS", "Greedy", "Uniform", "Policy", "ThompsonSampling",
          "InformationDirected", "UniformSampling", "MartingaleMixture", "OFULSequence", "BayesCredible", "UnknownNoise",
-         "GeneralLambda", "ResidualBallSequence", "Tuner", "Run", "Arms", "Box", "MixedBox", "Identity", "RandomFourier",
-         "RandomLayer", "WithConstant", "Interaction", "Disjoint", "FromCallable", "Standard", "Scaled", "Linear", "Gaussian",
-         "Adaptive", "Grid", "RBF", "Matern", "Float", "Int", "Categorical", "Optimism", "Thompson", "Uniformly",
-         "LeastRegretPerInformation")  # fmt: skip
+         "GeneralLambda", "ResidualBallSequence", "Tuner", "Run", "Arms", "Box", "MixedBox", "Identity",
+         "RandomFourier", "RandomLayer", "WithConstant", "Interaction", "Disjoint", "FromCallable", "Standard",
+         "Scaled", "Linear", "Gaussian", "Adaptive", "Grid", "RBF", "Matern", "Float", "Int", "Categorical",
+         "Optimism", "Thompson", "Uniformly", "LeastRegretPerInformation")  # fmt: skip
 
 
 def _places(node, found=None):
-    """All containers of the tree with their keys or indices."""
+    """All containers of the tree with their keys or indices; arrays count as one."""
     found = [] if found is None else found
     for key, part in list(node.items() if isinstance(node, dict) else enumerate(node)):
         found.append((node, key))
-        if isinstance(part, dict | list):
+        if isinstance(part, dict | list) and not _is_array(part):
             _places(part, found)
     return found
 
 
 def _is_array(node):
     return isinstance(node, dict) and node.keys() == {"__array__", "shape", "data"}
+
+
+def _is_plain(node):
+    return node is None or isinstance(node, bool | int | float) or _is_array(node)
 
 
 def _array(values):
@@ -275,35 +280,52 @@ def _other_array(rng, node):
         values = np.zeros((2, 2))
     match int(rng.integers(8)):
         case 0 if values.size:
-            entry = _pick(rng, (np.nan, np.inf, -np.inf, *(float(n) for n in NUMBERS if abs(n) < 1e300), 1e308))
-            values.flat[int(rng.integers(values.size))] = entry
+            i = int(rng.integers(values.size))
+            at = values.flat[i]
+            others = (np.nan, np.inf, -np.inf, 1e308, *(float(n) for n in NUMBERS if abs(n) < 1e300))
+            similar = (0.0, -at, 2.0 * at, 0.5 * at, at + 1.0, at * (1.0 + 1e-6), 1e3 * at)
+            values.flat[i] = _pick(rng, others if rng.random() < 0.4 else similar)
         case 1:
-            return _array(values * float(10.0 ** rng.integers(-320, 200)))
+            values = values * float(10.0 ** _pick(rng, (-300, -30, -3, -1, 1, 3, 20, 60, 200)))
         case 2:
-            return _array(values.T if values.ndim > 1 else values[None])
+            values = values.T if values.ndim > 1 else values[None]
         case 3 if values.ndim:
-            return _array(values[:-1] if rng.random() < 0.5 else np.concatenate((values, values[-1:])))
+            values = values[:-1] if rng.random() < 0.5 else np.concatenate((values, values[-1:]))
         case 4:
-            return _array(values.reshape(-1) if rng.random() < 0.5 else np.zeros((0, 3)))
+            values = values.reshape(-1) if rng.random() < 0.5 else np.zeros((0, 3))
         case 5:
-            return _array(-values)
+            values = -values
         case 6:
-            return {**node, "shape": _pick(rng, ([], [0], [-1], [2**62, 2], ["2"], [[]], None, [True], [1e3], node["shape"][::-1]))}
+            shapes = ([], [0], [-1], [2**62, 2], ["2"], [[]], None, [True], [1e3], node["shape"])
+            return {**node, "shape": _pick(rng, shapes)}
         case 7:
-            return {**node, "__array__": _pick(rng, ("<i8", ">f8", "<f4", "|b1", "|u1", "O", "<M8[s]", "V8", "<c16", "", None))}
+            names = ("<i8", ">f8", "<f4", "|b1", "|u1", "O", "<M8[s]", "V8", "<c16", "", None)
+            return {**node, "__array__": _pick(rng, names)}
     return _array(values)
+
+
+def _similar(rng, node):
+    """A value of the same kind."""
+    if node is None or isinstance(node, bool):
+        return _pick(rng, (None, True, False, 0, 1.0))
+    if isinstance(node, int):
+        return _pick(rng, (node + 1, node - 1, 0, 1, 2 * node, -node, 2.0, 10**6, 2**53, 2**60))
+    return _pick(
+        rng, (0.5 * node, 2.0 * node, -node, 0.0, 1.0, 1e-3 * node, 1e3 * node, 1e-15, 1e15, 1e-60, 1e60, 1e-180)
+    )
 
 
 def _forge(rng, root):
     """One change somewhere in the tree."""
-    where, key = _pick(rng, _places(root))
+    places = _places(root)
+    subtle = rng.random() < 0.5 and [(where, key) for where, key in places if _is_plain(where[key])]
+    where, key = _pick(rng, subtle or places)
     node = where[key]
     roll = rng.random()
-    if _is_array(node) and roll < 0.6:
+    if subtle and not _is_array(node):
+        where[key] = _similar(rng, node)
+    elif _is_array(node) and (subtle or roll < 0.6):
         where[key] = _other_array(rng, node)
-    elif isinstance(node, int | float) and not isinstance(node, bool) and roll < 0.3:
-        with np.errstate(all="ignore"):
-            where[key] = _pick(rng, (node + 1, node - 1, -node, node * 2, float(node), int(node), float(node) * 1e-25, [node]))
     elif key == "type" and roll < 0.7:
         where[key] = _pick(rng, TYPES)
     elif roll < 0.45:
@@ -338,7 +360,21 @@ def _text(rng, root):
     text = json.dumps(root, separators=(",", ":"))
     if rng.random() < 0.95:
         return text
-    token = _pick(rng, ("NaN", "-Infinity", "1e999", "9" * 5000, "[" * 3000 + "]" * 3000, '{"a":1,"a":2}', "[", "", "tru", '"\\ud800"'))
+    token = _pick(
+        rng,
+        (
+            "NaN",
+            "-Infinity",
+            "1e999",
+            "9" * 5000,
+            "[" * 3000 + "]" * 3000,
+            '{"a":1,"a":2}',
+            "[",
+            "",
+            "tru",
+            '"\\ud800"',
+        ),
+    )
     at = text.find(":", int(rng.integers(len(text))))
     end = min((i for i in (text.find(",", at), text.find("}", at)) if i > 0), default=at + 1)
     return text[: at + 1] + token + text[end:]
@@ -368,7 +404,9 @@ def run(budget: int, seed: int, progress: Progress = silent) -> Tally:
         for case in range(budget):
             name, content, thorough = forged(case, seed)
             file.write_bytes(content)
-            _judge(tally, functools.partial(use, name, file, thorough), f"seed {seed} case {case}: {name}", name == "run")
+            _judge(
+                tally, functools.partial(use, name, file, thorough), f"seed {seed} case {case}: {name}", name == "run"
+            )
             progress(case + 1)
     return tally
 

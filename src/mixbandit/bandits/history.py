@@ -79,9 +79,9 @@ def _check_history(stored: Fields, where: str) -> None:
     ids, rows = stored["ids"], stored["rows"]
     require(len(ids) == len(rows), f"{where}.rows", f"must be as many as ids, {len(ids)}, got {len(rows)}")
     require(ids == sorted(set(ids)), f"{where}.ids", "must increase")
-    require(
-        {number for number, _ in stored["regions"]} <= set(ids), f"{where}.regions", "must be of ids in the history"
-    )
+    numbers = [number for number, _ in stored["regions"]]
+    own = set(numbers) <= set(ids) and numbers == sorted(set(numbers))
+    require(own, f"{where}.regions", "must have increasing ids that are in the history")
 
 
 HISTORY = record(

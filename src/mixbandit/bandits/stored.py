@@ -103,6 +103,7 @@ def recalled(fresh: State, stored: Mapping[str, Any], actions: Region | None) ->
         # Version 0.1.0 stored a generator; the seed is drawn from it.
         seed=int(stored_generator(stored["rng"]).integers(2**63)) if stored["seed"] is None else stored["seed"],
         rounds=ledger["next_id"],
+        since=ledger["next_id"],  # stored choices have their bounds
         pending=pending,
         held=held,
         settled=account["count"],
@@ -128,8 +129,11 @@ def _check_fit(state: State, actions: Region | None) -> None:
             weight = 1.0 if waiting.sigma is None else state.moment.rule.weights(np.array(waiting.sigma))
             check_finite(np.asarray(weight * waiting.reward), f"the reward of {where}", LARGEST_DATUM)
     for number, chosen in persistent.items(state.history):
-        regions = width if chosen.region is None else chosen.region.dim
-        require(len(chosen.row) == regions == width, f"choice {number} of the history", f"must have {width} entries")
+        region = actions if chosen.region is None else chosen.region
+        fits = region is not None and len(chosen.row) == region.dim == width
+        require(
+            fits, f"choice {number} of the history", f"must have {width} entries, and so must what it was chosen from"
+        )
         model.directions(chosen.row[None])
         if isinstance(chosen.region, Arms):
             model.directions(chosen.region.actions)

@@ -27,7 +27,14 @@ from mixbandit.data import Data
 from mixbandit.features import FeatureMap
 from mixbandit.kernels import Kernel
 from mixbandit.mixtures.base import Cost, Mixture, RunningCost, not_storable, stored_array
-from mixbandit.mixtures.gaussian import Chain, GrowingCholesky, KernelFunction, check_inputs, checked_kernel
+from mixbandit.mixtures.gaussian import (
+    Chain,
+    GrowingCholesky,
+    KernelFunction,
+    check_factor,
+    check_inputs,
+    checked_kernel,
+)
 
 # P is updated by rank-one steps, and recomputed every this many rewards.
 _REFRESH_EVERY = 256
@@ -147,8 +154,10 @@ class _AdaptiveKernelCost(Chain):
         super()._load(state, data)
         t = data.count
         self._white = stored_array(state, "white", (t,))
-        factor, squares = stored_array(state, "posterior", (t, t)), self._beta + self._diagonal()
-        self._posterior = GrowingCholesky.from_factor(factor, "cost.posterior", math.sqrt(self._beta), squares)
+        factor, matrix = stored_array(state, "posterior", (t, t)), self._beta * np.eye(t) + self._matrix()
+        least = math.sqrt(self._beta)
+        self._posterior = GrowingCholesky.from_factor(factor, "cost.posterior", least, matrix.diagonal())
+        check_factor(factor / least, matrix / self._beta, "cost.posterior")
 
 
 def _spans(matrix: Array, most: float) -> bool:

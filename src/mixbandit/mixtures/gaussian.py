@@ -28,6 +28,7 @@ from mixbandit.mixtures.base import Mixture, RunningCost, not_storable, stored_a
 
 # Stored numbers that follow from others may differ from them by this much, relatively.
 _ROUNDING = 1e-6
+_EPS = float(np.finfo(np.float64).eps)
 
 KernelFunction = Callable[[Array, Array], ArrayLike]
 MeanFunction = Callable[[Array], ArrayLike]
@@ -76,7 +77,9 @@ class GrowingCholesky:
         """A stored factor: diagonal entries are at least `least`, and rows have about these squared norms or less."""
         require(not np.triu(factor, 1).any(), where, "must be lower triangular")
         require((factor.diagonal() >= least * (1.0 - _ROUNDING)).all(), where, f"must have {least:g} on its diagonal")
-        require(((factor**2).sum(axis=1) <= squares / _ROUNDING).all(), where, "must fit the kernel")
+        # As large a slack as rounding has ever needed; what matters is that nothing overflows later.
+        norms = np.abs(factor).max(axis=1, initial=0.0)
+        require((norms <= 1e3 * np.sqrt(squares)).all(), where, "must fit the kernel")
         storage = _Storage(max(16, 2 * len(factor)))
         storage.rows[: len(factor), : len(factor)] = factor
         storage.used = len(factor)
@@ -133,18 +136,34 @@ class Chain(RunningCost):
         usable = (self._weights > 0.0) & (self._weights <= LARGEST_MULTIPLIER)
         require(usable.all(), "cost.weights", "must be positive")
         factor = stored_array(state, "factor", (t, t))
-        self._factor = GrowingCholesky.from_factor(factor, "cost.factor", 1.0, 1.0 + self._diagonal())
+        self._factor = GrowingCholesky.from_factor(factor, "cost.factor", 1.0, 1.0 + self._matrix().diagonal())
         expected = self.sigma**2 * float(self._y @ self._y + 2.0 * np.log(factor.diagonal()).sum())
         require(abs(self._cost - expected) <= _ROUNDING * expected, "cost.cost", "must fit the factor and y")
 
-    def _diagonal(self) -> Array:
-        """The diagonal of the weighted kernel matrix over σ²."""
-        values = [float(np.asarray(self._kernel(row[None], row[None]))[0, 0]) for row in self._actions]
-        return np.asarray((self._weights / self.sigma) ** 2 * np.array(values))
+    def _matrix(self) -> Array:
+        """The weighted kernel matrix over σ²."""
+        scale = self._weights / self.sigma
+        return np.asarray(np.asarray(self._kernel(self._actions, self._actions)) * np.outer(scale, scale))
+
+
+def check_factor(factor: Array, matrix: Array, where: str) -> None:
+    """Refuse a factor that is not one of this matrix, by their products with a vector: O(t²), and no chance to hide."""
+    if not len(factor):
+        return
+    v = np.random.default_rng(0).normal(size=len(factor))
+    scale = np.sqrt(matrix.diagonal())
+    # Relative to the least pivot, 1 or more, rounding grows with the largest.
+    slack = max(_ROUNDING, 1e3 * _EPS * float(scale.max()) ** 2)
+    error = np.abs(factor @ (factor.T @ v) - matrix @ v)
+    require((error <= slack * scale * float(scale @ np.abs(v))).all(), where, "must fit the actions")
 
 
 class _GaussianCost(Chain):
     """T_ij = k(a_i, a_j), μ_i = m(a_i)."""
+
+    def _load(self, state: Mapping[str, Any], data: Data) -> None:
+        super()._load(state, data)
+        check_factor(self._factor.factor, np.eye(data.count) + self._matrix(), "cost.factor")
 
     def __init__(self, mean: MeanFunction | float, kernel: KernelFunction, dim_in: int, sigma: float) -> None:
         super().__init__(kernel, dim_in, sigma)

@@ -273,6 +273,8 @@ def _check_tuner(stored: Fields, where: str) -> None:
     told, asked = stored["policy"]["sequence"]["statistics"]["count"], stored["policy"]["ledger"]["next_id"]
     values = len(stored["history"])
     require(values <= told, f"{where}.history", f"must not be longer than the {told} values learnt, got {values}")
+    plain = not any(part["context"] for part in stored["policy"]["ledger"]["open"])
+    require(plain, f"{where}.policy.ledger.open", "must have no context")
     used = stored["spread_used"]
     require(used <= told + asked, f"{where}.spread_used", f"must be at most {told + asked}, got {used}")
     names = {part["name"] for part in stored["space"]["parameters"]}
