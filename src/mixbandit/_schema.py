@@ -9,7 +9,7 @@ meaning of others needs a new format.
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -33,6 +33,13 @@ def checked(schema: Schema, state: Any, where: str) -> Any:
         raise
     except InvalidInput as error:
         raise DamagedState(str(error)) from error
+
+
+def check_type(state: Any, what: str, names: Collection[str]) -> None:
+    """Refuse the state of something else, in words for whoever mixed up two files."""
+    kind = state.get("type") if isinstance(state, Mapping) else None
+    if not isinstance(kind, str) or kind not in names:
+        raise DamagedState(f"this is the state of a {_short(kind)}, not of a {what}")
 
 
 class Since(NamedTuple):

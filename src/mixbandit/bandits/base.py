@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from mixbandit._checks import as_generator, as_vector, positive_int
 from mixbandit._files import write_state
-from mixbandit._schema import checked, require
+from mixbandit._schema import check_type, checked
 from mixbandit.actions import Arms, Region, as_region, offered
 from mixbandit.bandits import choosing, persistent, stored
 from mixbandit.bandits.choice import Choice
@@ -254,9 +254,8 @@ class Policy:
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any], features: FeatureMap | int | None = None) -> Self:
         """The policy that `state_dict` described; pass `features` again if they are a user's function."""
+        check_type(state, cls.__name__, stored.names_of(cls))
         fields = checked(stored.POLICY, state, "policy")
-        kind, own = fields["type"], stored.is_state_of(cls, fields)
-        require(own, f"this state of a {kind!r}", f"is not one of a {cls.__name__}")
         with reading(cls.__name__):
             new = cls.__new__(cls)
             Policy.__init__(new, **stored.settings(fields, features))

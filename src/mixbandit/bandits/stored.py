@@ -85,9 +85,14 @@ def settings(stored: Mapping[str, Any], features: FeatureMap | int | None) -> di
     }
 
 
+def names_of(kind: type[Storable]) -> list[str]:
+    """The types that the state of this kind of policy may have. Version 0.1.0 stored CMMUCB and its kin as plain UCB."""
+    return [base.__name__ for base in kind.__mro__[:-1]]
+
+
 def is_state_of(kind: type[Storable], stored: Mapping[str, Any]) -> bool:
-    """Whether a state is one of this kind of policy. Version 0.1.0 stored CMMUCB and its kin as plain UCB."""
-    return stored.get("type") in [base.__name__ for base in kind.__mro__[:-1]]
+    """Whether a state, already checked, is one of this kind of policy."""
+    return stored["type"] in names_of(kind)
 
 
 def recalled(fresh: State, stored: Mapping[str, Any], actions: Region | None) -> State:

@@ -34,6 +34,7 @@ from mixbandit.mixtures.gaussian import (
     check_factor,
     check_inputs,
     checked_kernel,
+    is_well_conditioned,
 )
 
 # P is updated by rank-one steps, and recomputed every this many rewards.
@@ -117,8 +118,13 @@ class _AdaptiveLinearCost(RunningCost):
         require(gram <= _ROUNDING * size**2, "cost.gram", "must fit the statistics")
         moment = np.abs(self._moment - rows.T @ rewards).max()
         require(moment <= _ROUNDING * size * length, "cost.moment", "must fit the statistics")
-        require(_spans(self._P, 1.0), "cost.P", "must be a covariance between 0 and I")
-        require(_spans(self._W, size**2), "cost.W", "must be positive semi-definite and fit the statistics")
+        if not is_well_conditioned(np.array([self._beta + size**2]), math.sqrt(self._beta)):
+            return
+        require(_is_covariance(self._P, 1.0), "cost.P", "must be a covariance between 0 and I")
+        require(_is_covariance(self._W, size**2), "cost.W", "must be a covariance that fits the statistics")
+        # Forecasts are at most θ̂ can be, and the logarithm of a spread at most the spread.
+        most = (1.0 + size**2 / self._beta) ** 2 * (length**2 + self._steps * (1.0 + size**2))
+        require(self._cost <= 1e3 * self.sigma**2 * most, "cost.cost", "must fit the statistics")
         most = size * math.sqrt(self._cost) / self.sigma
         require(float(np.linalg.norm(self._zeta)) <= most * (1.0 + _ROUNDING), "cost.zeta", "must fit the others")
 
@@ -157,12 +163,12 @@ class _AdaptiveKernelCost(Chain):
         factor, matrix = stored_array(state, "posterior", (t, t)), self._beta * np.eye(t) + self._matrix()
         least = math.sqrt(self._beta)
         self._posterior = GrowingCholesky.from_factor(factor, "cost.posterior", least, matrix.diagonal())
-        check_factor(factor / least, matrix / self._beta, "cost.posterior")
+        check_factor(factor, matrix, least, "cost.posterior")
 
 
-def _spans(matrix: Array, most: float) -> bool:
+def _is_covariance(matrix: Array, most: float) -> bool:
     """Whether a matrix is symmetric with eigenvalues from 0 to `most`, up to what rounding may have added up to."""
-    slack = 0.01 * most
-    symmetric = np.abs(matrix - matrix.T).max() <= slack
     eigenvalues = np.linalg.eigvalsh(matrix)
+    slack = 0.01 * min(most, float(np.abs(eigenvalues).max()))
+    symmetric = np.abs(matrix - matrix.T).max() <= slack
     return bool(symmetric and eigenvalues[0] >= -slack and eigenvalues[-1] <= most + slack)

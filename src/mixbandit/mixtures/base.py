@@ -87,8 +87,8 @@ class Cost(abc.ABC):
         return self
 
 
-# No reward costs more: errors are at most about `LARGEST_DATUM`, and are squared.
-_LARGEST_COST = 1e200
+# Rounding may garble forecasts where σ is tiny; costs themselves say what is too large for well-conditioned numbers.
+_LARGEST_COST = 1e300
 
 
 def _cost(value: float, where: str) -> float:
@@ -99,8 +99,11 @@ COST: Schema = record(
     {
         "cost": Since(real(_cost)),
         "steps": Since(count),
-        **{name: Since(array(None, None)) for name in ("gram", "P", "W", "actions", "factor", "posterior")},
-        **{name: Since(array(None)) for name in ("moment", "zeta", "weights", "y", "white")},
+        **{
+            name: Since(array(None, None, largest=_LARGEST_COST))
+            for name in ("gram", "P", "W", "actions", "factor", "posterior")
+        },
+        **{name: Since(array(None, largest=_LARGEST_COST)) for name in ("moment", "zeta", "weights", "y", "white")},
         "members": Since(list_of(deferred(lambda: COST))),
     }
 )

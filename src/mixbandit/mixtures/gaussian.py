@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import LARGEST_MULTIPLIER, Array, as_float_array, check_finite
+from mixbandit._checks import LARGEST_SETTING, SMALLEST_SETTING, Array, as_float_array, check_finite
 from mixbandit._schema import require
 from mixbandit.data import Data
 from mixbandit.errors import InvalidInput
@@ -28,7 +28,9 @@ from mixbandit.mixtures.base import Mixture, RunningCost, not_storable, stored_a
 
 # Stored numbers that follow from others may differ from them by this much, relatively.
 _ROUNDING = 1e-6
-_EPS = float(np.finfo(np.float64).eps)
+# Pivots that differ by more than this garble forecasts, by rounding. They stay valid, but nothing can be checked.
+_WELL_CONDITIONED = 1e8
+_LARGEST_WEIGHT = 2.0 * LARGEST_SETTING / SMALLEST_SETTING
 
 KernelFunction = Callable[[Array, Array], ArrayLike]
 MeanFunction = Callable[[Array], ArrayLike]
@@ -77,9 +79,9 @@ class GrowingCholesky:
         """A stored factor: diagonal entries are at least `least`, and rows have about these squared norms or less."""
         require(not np.triu(factor, 1).any(), where, "must be lower triangular")
         require((factor.diagonal() >= least * (1.0 - _ROUNDING)).all(), where, f"must have {least:g} on its diagonal")
-        # As large a slack as rounding has ever needed; what matters is that nothing overflows later.
-        norms = np.abs(factor).max(axis=1, initial=0.0)
-        require((norms <= 1e3 * np.sqrt(squares)).all(), where, "must fit the kernel")
+        if is_well_conditioned(squares, least):
+            largest = np.abs(factor).max(axis=1, initial=0.0)
+            require((largest <= 2.0 * np.sqrt(squares)).all(), where, "must fit the kernel")
         storage = _Storage(max(16, 2 * len(factor)))
         storage.rows[: len(factor), : len(factor)] = factor
         storage.used = len(factor)
@@ -133,12 +135,18 @@ class Chain(RunningCost):
         t = data.count
         self._actions = stored_array(state, "actions", (t, self._actions.shape[1]))
         self._weights, self._y = stored_array(state, "weights", (t,)), stored_array(state, "y", (t,))
-        usable = (self._weights > 0.0) & (self._weights <= LARGEST_MULTIPLIER)
-        require(usable.all(), "cost.weights", "must be positive")
+        usable = ((self._weights > 0.0) & (self._weights <= _LARGEST_WEIGHT)).all()
+        squares = float(self._weights @ self._weights) if usable else -1.0
+        fits = abs(squares - data.weight2) <= _ROUNDING * data.weight2
+        require(fits, "cost.weights", "must be positive and fit the statistics")
         factor = stored_array(state, "factor", (t, t))
         self._factor = GrowingCholesky.from_factor(factor, "cost.factor", 1.0, 1.0 + self._matrix().diagonal())
-        expected = self.sigma**2 * float(self._y @ self._y + 2.0 * np.log(factor.diagonal()).sum())
-        require(abs(self._cost - expected) <= _ROUNDING * expected, "cost.cost", "must fit the factor and y")
+        with np.errstate(over="ignore"):
+            expected = self.sigma**2 * float(self._y @ self._y + 2.0 * np.log(factor.diagonal()).sum())
+        slack = _ROUNDING * (expected + t * self.sigma**2)
+        require(
+            math.isfinite(expected) and abs(self._cost - expected) <= slack, "cost.cost", "must fit the factor and y"
+        )
 
     def _matrix(self) -> Array:
         """The weighted kernel matrix over σ²."""
@@ -146,16 +154,19 @@ class Chain(RunningCost):
         return np.asarray(np.asarray(self._kernel(self._actions, self._actions)) * np.outer(scale, scale))
 
 
-def check_factor(factor: Array, matrix: Array, where: str) -> None:
+def is_well_conditioned(squares: Array, least: float) -> bool:
+    """Whether a factor with rows of these squared norms, and pivots of at least `least`, has digits left to check."""
+    return bool(squares.max(initial=0.0) <= _WELL_CONDITIONED * least**2)
+
+
+def check_factor(factor: Array, matrix: Array, least: float, where: str) -> None:
     """Refuse a factor that is not one of this matrix, by their products with a vector: O(t²), and no chance to hide."""
-    if not len(factor):
+    squares = matrix.diagonal()
+    if not is_well_conditioned(squares, least):
         return
-    v = np.random.default_rng(0).normal(size=len(factor))
-    scale = np.sqrt(matrix.diagonal())
-    # Relative to the least pivot, 1 or more, rounding grows with the largest.
-    slack = max(_ROUNDING, 1e3 * _EPS * float(scale.max()) ** 2)
+    v, scale = np.random.default_rng(0).normal(size=len(factor)), np.sqrt(squares)
     error = np.abs(factor @ (factor.T @ v) - matrix @ v)
-    require((error <= slack * scale * float(scale @ np.abs(v))).all(), where, "must fit the actions")
+    require((error <= _ROUNDING * scale * float(scale @ np.abs(v))).all(), where, "must fit the actions")
 
 
 class _GaussianCost(Chain):
@@ -163,7 +174,7 @@ class _GaussianCost(Chain):
 
     def _load(self, state: Mapping[str, Any], data: Data) -> None:
         super()._load(state, data)
-        check_factor(self._factor.factor, np.eye(data.count) + self._matrix(), "cost.factor")
+        check_factor(self._factor.factor, np.eye(data.count) + self._matrix(), 1.0, "cost.factor")
 
     def __init__(self, mean: MeanFunction | float, kernel: KernelFunction, dim_in: int, sigma: float) -> None:
         super().__init__(kernel, dim_in, sigma)

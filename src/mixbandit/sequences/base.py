@@ -31,6 +31,7 @@ from mixbandit._checks import (
 from mixbandit._schema import (
     Schema,
     Since,
+    check_type,
     checked,
     deferred,
     mapping_of,
@@ -234,10 +235,8 @@ class ConfidenceSequence(abc.ABC):
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any], features: FeatureMap | int | None = None) -> Self:
         """The sequence that `state_dict` described; pass `features` again if they are a user's function."""
+        check_type(state, cls.__name__, [cls.__name__])
         stored = checked(SEQUENCE, state, "sequence")
-        require(
-            stored["type"] == cls.__name__, f"this state of a {stored['type']!r}", f"is not one of a {cls.__name__}"
-        )
         with reading(cls.__name__):
             keywords = {name: stored[name] for name in cls.keywords}
             if "mixture" in keywords:

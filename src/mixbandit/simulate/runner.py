@@ -19,7 +19,7 @@ import numpy as np
 
 from mixbandit._checks import as_number, finite, nonnegative, positive_int
 from mixbandit._files import digest, read_state, write_state
-from mixbandit._schema import checked, mapping, record, require
+from mixbandit._schema import check_type, checked, mapping, record, require
 from mixbandit.bandits import POLICY, Choice, Policy, difference, is_state_of
 from mixbandit.certificates import Certificate
 from mixbandit.errors import InvalidInput
@@ -158,8 +158,7 @@ class _Run:
                 self._save(file)
 
     def resume(self, state: Mapping[str, Any]) -> None:
-        kind = state.get("type")
-        require(kind == "Run", "the checkpoint", f"holds a {kind!r}, not a run")
+        check_type(state, "run", ["Run"])
         fields = checked(RUN, state, "run")
         if digest(fields["environment"]) != digest(self.environment.fingerprint()):
             raise InvalidInput("the checkpoint is from a run on another environment; use another file")

@@ -13,12 +13,12 @@ from mixbandit._checks import Array, as_generator, as_number, finite, nonnegativ
 from mixbandit._files import read_state, write_state
 from mixbandit._schema import (
     Fields,
+    check_type,
     checked,
     count,
     integer,
     list_of,
     mapping_of,
-    one_of_these,
     optional,
     real,
     record,
@@ -239,6 +239,7 @@ class Tuner(Reports):
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any], features: FeatureMap | None = None) -> Self:
         """The tuner of a `state_dict`; pass `features` again if they are a user's function."""
+        check_type(state, "Tuner", ["Tuner"])
         stored = checked(TUNER, state, "tuner")
         new = cls.__new__(cls)
         with reading("the tuner"):
@@ -284,7 +285,6 @@ def _check_tuner(stored: Fields, where: str) -> None:
 
 TUNER = record(
     {
-        "type": one_of_these("Tuner"),
         "space": SPACE,
         "objective": ASSUMPTIONS,
         "policy": POLICY,
