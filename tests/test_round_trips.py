@@ -9,9 +9,9 @@ import pytest
 import mixbandit as mb
 from mixbandit._files import digest, read_state, write_state
 
-SIGMAS = (1e-20, 1e-11, 1e-10, 1e-3, 1.0, 1e20)
-NORMS = (1e-20, 1.0, 1e20)
-DELTAS = (1e-200, 0.5, 1 - 1e-16)
+SIGMAS = (1e-20, 1e-11, 1.0, 1e20)
+NORMS = (1e-20, 1e20)
+DELTAS = (1e-200, 1 - 1e-16)
 ROWS = np.array([[0.3, 0.6], [0.9, 0.1], [0.5, 0.5]])
 
 
@@ -72,7 +72,7 @@ def test_sequences_with_extreme_settings_come_back(kind, tmp_path):
 MIXTURES = {
     "tiny scale": mb.Scaled(1e-20),
     "huge scale": mb.Scaled(1e20),
-    "linear": mb.Linear([1e40, -0.0], [[1e90, 0.0], [0.0, 1e80]]),
+    "linear": mb.Linear([1e40, -0.0], [[1e50, 0.0], [0.0, 1e40]]),
     "gaussian": mb.Gaussian(-0.0, mb.RBF(1e-20, 1e20)),
     "gaussian with a length-scale per input": mb.Gaussian(1e10, mb.Matern(0.5, [1e20, 0.1], 1e-20)),
     "adaptive": mb.Adaptive(),

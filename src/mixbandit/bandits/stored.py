@@ -86,7 +86,7 @@ def settings(stored: Mapping[str, Any], features: FeatureMap | int | None) -> di
 
 
 def names_of(kind: type[Storable]) -> list[str]:
-    """The types that the state of this kind of policy may have. Version 0.1.0 stored CMMUCB and its kin as plain UCB."""
+    """The types that a state of this kind of policy may have: version 0.1.0 stored CMMUCB and its kin as plain UCB."""
     return [base.__name__ for base in kind.__mro__[:-1]]
 
 

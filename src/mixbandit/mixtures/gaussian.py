@@ -162,9 +162,12 @@ def is_well_conditioned(squares: Array, least: float) -> bool:
 def check_factor(factor: Array, matrix: Array, least: float, where: str) -> None:
     """Refuse a factor that is not one of this matrix, by their products with a vector: O(t²), and no chance to hide."""
     squares = matrix.diagonal()
+    scale = np.sqrt(squares)
+    with np.errstate(over="ignore"):  # however badly conditioned, no pivot is ever made smaller than it must be
+        require((np.linalg.norm(factor, axis=1) >= (1.0 - _ROUNDING) * scale).all(), where, "must fit the kernel")
     if not is_well_conditioned(squares, least):
         return
-    v, scale = np.random.default_rng(0).normal(size=len(factor)), np.sqrt(squares)
+    v = np.random.default_rng(0).normal(size=len(factor))
     error = np.abs(factor @ (factor.T @ v) - matrix @ v)
     require((error <= _ROUNDING * scale * float(scale @ np.abs(v))).all(), where, "must fit the actions")
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import LARGEST_DATUM, LARGEST_MULTIPLIER, Array, as_float_array, check_finite, positive
+from mixbandit._checks import LARGEST_DATUM, Array, as_float_array, check_finite, positive
 from mixbandit.data import Data, Spectrum
 from mixbandit.errors import InvalidInput
 from mixbandit.features import FeatureMap
@@ -85,7 +85,9 @@ class Linear(LinearMixture):
                 f"theta0 and Sigma0 must have shapes (d,) and (d, d), got {np.shape(theta0)} and {np.shape(Sigma0)}"
             )
         check_finite(mean, "theta0", LARGEST_DATUM)
-        check_finite(covariance, "Sigma0", LARGEST_MULTIPLIER)
+        check_finite(covariance, "Sigma0")
+        # α₀ is σ² over this, and must be a multiplier.
+        positive(float(np.trace(covariance)) / len(mean), "the mean diagonal entry of Sigma0", 1e-60, 1e60)
         if not np.allclose(covariance, covariance.T, rtol=1e-10, atol=0.0):
             worst = np.abs(covariance - covariance.T).max()
             raise InvalidInput(f"Sigma0 must be symmetric, got entries that differ by {worst:g}")
