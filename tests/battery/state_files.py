@@ -1,8 +1,8 @@
 """Damaged and forged state files: each is refused by name, or what it holds works.
 
-`run_bytes` damages real files byte by byte. `run` forges them: the tree of values is changed anywhere and anyhow, and
-the checksum is right. What loads must then work in use: ask, tell, bounds, a certificate, save, load again, without
-a foreign error and without NaN.
+Damage changes the bytes of a real file. Forgery changes its tree of values, anywhere and anyhow, and the checksum is
+right. What loads must then work in use: ask, tell, bounds, a certificate, save, load again, without a foreign error and
+without NaN.
 """
 
 import base64
@@ -197,7 +197,7 @@ def _use_space(space):
 
 
 def use(name: str, file: Path, thorough: bool) -> None:
-    """Load a file and work with what it holds; any error of ours while loading passes through as `_Refused`."""
+    """Load a file and work with what it holds; an error of ours while loading becomes `_Refused`."""
     if name == "run":
         policy = _runner()
         policy.sequence.silent = True
@@ -399,37 +399,40 @@ def forged(case: int, seed: int) -> tuple[str, bytes, bool]:
 
 
 def run(budget: int, seed: int, progress: Progress = silent) -> Tally:
-    """Forged files: wrong content under a right checksum."""
-    tally = Tally("forged state files")
+    """Damaged and forged files in turn, so many of both together."""
+    tally = Tally("state files")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "file"
         for case in range(budget):
-            name, content, thorough = forged(case, seed)
-            file.write_bytes(content)
-            _judge(
-                tally, functools.partial(use, name, file, thorough), f"seed {seed} case {case}: {name}", name == "run"
-            )
+            reproduction = f"seed {seed} case {case}"
+            if case % 2:
+                name, content, thorough = forged(case, seed)
+                file.write_bytes(content)
+                action = functools.partial(use, name, file, thorough)
+                _judge(tally, action, f"{reproduction}: forged {name}", may_refuse=name == "run")
+            else:
+                _damage(tally, file, case, seed, reproduction)
             progress(case + 1)
     return tally
 
 
-def _judge(tally, action, reproduction, answers_while_loading):
+def _judge(tally, action, reproduction, *, may_refuse):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             warnings.simplefilter("ignore", mb.AssumptionsRefutedWarning)
             action()
     except _Refused:
-        tally.note("refused")
+        tally.note("forged and refused")
     except mb.MixbanditError as error:
-        if answers_while_loading:
-            tally.note("refused")
+        if may_refuse:
+            tally.note("forged and refused")
         else:
             tally.fail(f"{reproduction}: in use, {type(error).__name__}: {error!s:.200}")
     except Exception as error:
         tally.fail(f"{reproduction}: {type(error).__name__}: {error!s:.200}")
     else:
-        tally.note("loaded and worked")
+        tally.note("forged, loaded and worked")
 
 
 # Damage.
@@ -458,27 +461,20 @@ def _damaged(rng, content):
     return bytes(data)
 
 
-def run_bytes(budget: int, seed: int, progress: Progress = silent) -> Tally:
-    """Damaged files: any changed byte is noticed."""
-    tally = Tally("damaged state files")
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "file"
-        for case in range(budget):
-            rng = np.random.default_rng([seed, case, 1])
-            name = _pick(rng, list(SAVED))
-            good = with_checksum(json.dumps(tree(name), separators=(",", ":")))
-            bad = _damaged(rng, good)
-            file.write_bytes(bad)
-            try:
-                read_state(file)
-            except mb.DamagedState:
-                tally.note("refused")
-            except Exception as error:
-                tally.fail(f"seed {seed} case {case}: {name}: {type(error).__name__}: {error!s:.200}")
-            else:
-                if bad == good:
-                    tally.note("unchanged")
-                else:
-                    tally.fail(f"seed {seed} case {case}: {name}: a damaged file was read")
-            progress(case + 1)
-    return tally
+def _damage(tally, file, case, seed, reproduction):
+    rng = np.random.default_rng([seed, case])
+    name = _pick(rng, list(SAVED))
+    good = with_checksum(json.dumps(tree(name), separators=(",", ":")))
+    bad = _damaged(rng, good)
+    file.write_bytes(bad)
+    try:
+        read_state(file)
+    except mb.DamagedState:
+        tally.note("damaged and refused")
+    except Exception as error:
+        tally.fail(f"{reproduction}: damaged {name}: {type(error).__name__}: {error!s:.200}")
+    else:
+        if bad == good:
+            tally.note("not changed by the damage")
+        else:
+            tally.fail(f"{reproduction}: damaged {name}: it was read all the same")
