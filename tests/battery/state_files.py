@@ -320,6 +320,8 @@ def _similar(rng, node):
 def _forge(rng, root):
     """One change somewhere in the tree."""
     places = _places(root)
+    if not places:  # all of it has been removed already
+        return
     subtle = rng.random() < 0.5 and [(where, key) for where, key in places if _is_plain(where[key])]
     where, key = _pick(rng, subtle or places)
     node = where[key]
