@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mixbandit._checks import Array
+from mixbandit._checks import LARGEST_DATUM, LARGEST_MULTIPLIER, Array, nonnegative
 from mixbandit._lazy import lapack, lazy
-from mixbandit.errors import DamagedState, reading
+from mixbandit._schema import Fields, array, checked, count, integer, real, record, require
 
 _EPS = float(np.finfo(np.float64).eps)
 # Rows wait in a buffer of this many before they are folded into the factor for good. A query folds them
@@ -261,26 +261,48 @@ class Data:
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any], memory: Any = None) -> Data:
-        with reading("the statistics"):
-            dim, count, weight2 = int(state["dim"]), int(state["count"]), float(state["weight2"])
-            width = dim + 1
-            factor = np.asarray(state["factor"], dtype=np.float64)
-            waiting = np.asarray(state["buffer"], dtype=np.float64)
-            waiting = waiting.reshape(-1, width) if waiting.size else np.empty((0, width))
-        upper = factor.shape == (width, width) and not np.tril(factor, -1).any()
-        if not upper or count != state["count"] or len(waiting) > min(_BUFFER_ROWS, count):
-            raise DamagedState(
-                f"the statistics of {count} rows in dimension {dim} came with a factor of shape "
-                f"{factor.shape} and {len(waiting)} buffered rows"
-            )
-        if not (np.isfinite(factor).all() and np.isfinite(waiting).all()):
-            raise DamagedState("the statistics contain NaN or infinity")
-        buffer = _Buffer(width)
+        stored = checked(STATISTICS, state, "statistics")
+        dim = stored["dim"]
+        waiting = stored["buffer"].reshape(-1, dim + 1)
+        buffer = _Buffer(dim + 1)
         buffer.rows[: len(waiting)] = waiting
         buffer.used = len(waiting)
-        folded = np.array(factor, order="F")
-        options = {"count": count, "weight2": weight2, "waiting": len(waiting), "memory": memory}
+        folded = np.array(stored["factor"], order="F")
+        options = {"count": stored["count"], "weight2": stored["weight2"], "waiting": len(waiting), "memory": memory}
         return cls(dim, folded=folded, buffer=buffer, **options)
+
+
+def _check_statistics(stored: Fields, where: str) -> None:
+    """The parts of the state of `Data` belong together, and some rows can have led to them."""
+    dim, count, factor, buffer = (stored[name] for name in ("dim", "count", "factor", "buffer"))
+    width = dim + 1
+    require(factor.shape == (width, width), f"{where}.factor", f"must have shape {(width, width)}, got {factor.shape}")
+    require(not np.tril(factor, -1).any(), f"{where}.factor", "must be upper triangular")
+    fits = buffer.shape[1] == width or not buffer.size
+    require(fits, f"{where}.buffer", f"must have {width} columns, got {buffer.shape}")
+    require(len(buffer) <= min(_BUFFER_ROWS, count), f"{where}.count", f"is {count}, with {len(buffer)} rows waiting")
+    require(count or not factor.any(), f"{where}.count", "is 0, but the factor is not")
+    require(count or not stored["weight2"], f"{where}.weight2", "must be 0 without rows")
+    most = 1e3 * LARGEST_DATUM * math.sqrt(count)  # rules may multiply rows by weights of their own
+    largest = max(float(np.abs(factor).max()), float(np.abs(buffer).max(initial=0.0)))
+    require(largest <= most, where, f"must have entries of at most {most:g}, got {largest:g}")
+
+
+def _squares(value: float, where: str) -> float:
+    return nonnegative(value, where, LARGEST_MULTIPLIER)
+
+
+STATISTICS = record(
+    {
+        "dim": integer(1),
+        "count": count,
+        "weight2": real(_squares),
+        "factor": array(None, None),
+        "buffer": array(None, None),
+    },
+    _check_statistics,
+)
+"""The state of `Data`."""
 
 
 def _svd(rows: Array) -> tuple[Array, Array, Array]:

@@ -57,7 +57,7 @@ def reading(what: str) -> Iterator[None]:
         raise DamagedState(f"the state of {what} lacks {error}") from error
     except MixbanditError:
         raise
-    except (TypeError, ValueError, AttributeError, IndexError) as error:
+    except (TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
         raise DamagedState(f"the state of {what} cannot be read: {error}") from error
 
 

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import Array, as_float_array, as_number, check_finite, positive, positive_array, shown
-from mixbandit.errors import DamagedState, InvalidInput
+from mixbandit._checks import Array, as_float_array, as_number, check_finite, finite, positive, positive_array, shown
+from mixbandit._schema import array, checked, real, record, tagged
+from mixbandit.errors import InvalidInput
 
 # Distances beyond this, in units of the length-scale, count as this: the kernel is 0 there.
 _FAR = 1e100
@@ -73,11 +74,16 @@ class Matern(Kernel):
         return {**super().state_dict(), "nu": self.nu}
 
 
+def _lengthscale(value: Any, where: str) -> Array:
+    return array(None)(value, where) if np.ndim(value) else array()(np.asarray(value), where)
+
+
+_COMMON = {"lengthscale": _lengthscale, "variance": real(positive)}
+KERNEL = tagged({"RBF": record(_COMMON), "Matern": record({**_COMMON, "nu": real(finite)})}, "a kernel")
+
+
 def kernel_from_state_dict(state: Mapping[str, Any]) -> Kernel:
     """The kernel of a `state_dict`."""
-    settings = {name: value for name, value in state.items() if name != "type"}
-    known: dict[str, type[Kernel]] = {"RBF": RBF, "Matern": Matern}
-    kind = state.get("type")
-    if kind not in known:
-        raise DamagedState(f"unknown kernel {kind!r}")
-    return known[kind](**settings)
+    settings = checked(KERNEL, state, "kernel")
+    kinds: dict[str, type[Kernel]] = {"RBF": RBF, "Matern": Matern}
+    return kinds[settings.pop("type")](**settings)

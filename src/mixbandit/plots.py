@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ from mixbandit._checks import (
     shown,
 )
 from mixbandit._extras import import_extra
+from mixbandit._files import write_atomically
 from mixbandit.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -76,14 +78,16 @@ def _colour(value: str) -> str:
 
 
 def save(fig: Figure, path: Path) -> None:
-    """Write the figure as PNG, PDF or SVG, depending on the extension of the path."""
+    """Write the figure as PNG, PDF or SVG, depending on the extension of the path; atomically, as states are."""
     path = as_path(path)
-    if path.suffix.lower() not in (".png", ".pdf", ".svg"):
-        raise InvalidInput(f"path must end in .png, .pdf or .svg, got {shown(str(path))}")
     if not hasattr(fig, "savefig") or isinstance(fig, type):
         raise InvalidInput(f"fig must be a figure, got {shown(fig)}")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fig.savefig(path, dpi=150)
+    kind = path.suffix[1:].lower()
+    if kind not in ("png", "pdf", "svg"):
+        raise InvalidInput(f"path must end in .png, .pdf or .svg, got {shown(str(path))}")
+    picture = io.BytesIO()
+    fig.savefig(picture, dpi=150, format=kind)
+    write_atomically(path, picture.getvalue())
 
 
 def bounds(

@@ -23,7 +23,9 @@ def save(what: Policy | Tuner | ConfidenceSequence, path: str | os.PathLike[str]
 def load(path: str | os.PathLike[str], features: FeatureMap | int | None = None) -> Policy | Tuner | ConfidenceSequence:
     """Continue from a file, bit for bit. Your own feature functions are code: pass them again; they are verified."""
     state = read_state(as_path(path))
-    kind = str(state.get("type"))
+    kind = state.get("type")
+    if not isinstance(kind, str):
+        raise DamagedState(f"{path} does not say what it holds")
     if kind in POLICIES:
         return policy_from_state_dict(state, features)
     if kind in sequence_kinds():

@@ -179,7 +179,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
             mb.run(policy, environment, 5, checkpoint=file)
         assert policy.rounds == 0
     bandit().save(tmp_path / "policy")
-    with pytest.raises(mb.DamagedState, match="not a run"):
+    with pytest.raises(mb.DamagedState, match="not of a run"):
         mb.run(bandit(), world(), 5, checkpoint=tmp_path / "policy")
 
 

@@ -4,9 +4,10 @@ from mixbandit.actions.arms import Arms, storable_label
 from mixbandit.actions.box import Box
 from mixbandit.actions.levels import Exchanges, Levels, OneHot, Pin
 from mixbandit.actions.mixed import MixedBox
-from mixbandit.actions.regions import Region, as_context, as_region, offered, region_from_state_dict
+from mixbandit.actions.regions import REGION, Region, as_context, as_region, offered, region_from_state_dict
 
 __all__ = [
+    "REGION",
     "Arms",
     "Box",
     "Exchanges",

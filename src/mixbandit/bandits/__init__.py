@@ -19,7 +19,7 @@ from mixbandit.bandits.named import (
 )
 from mixbandit.bandits.rules import THEORY, ActingRule, LeastRegretPerInformation, Optimism, Thompson, Uniformly
 from mixbandit.bandits.state import State
-from mixbandit.bandits.stored import difference, is_state_of
+from mixbandit.bandits.stored import POLICY, difference, is_state_of
 
 __all__ = [
     "AMMUCB",
@@ -27,6 +27,7 @@ __all__ = [
     "IDS",
     "OFUL",
     "POLICIES",
+    "POLICY",
     "THEORY",
     "UCB",
     "ActingRule",

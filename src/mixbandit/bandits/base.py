@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from mixbandit._checks import LARGEST_BATCH, as_generator, as_path, as_vector, flag, instance_of, positive_int
 from mixbandit._files import write_state
+from mixbandit._schema import check_type, checked
 from mixbandit.actions import Arms, Region, as_region, offered
 from mixbandit.bandits import choosing, persistent, stored
 from mixbandit.bandits.choice import Choice
@@ -255,11 +256,12 @@ class Policy:
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any], features: FeatureMap | int | None = None) -> Self:
         """The policy that `state_dict` described; pass `features` again if they are a user's function."""
+        check_type(state, cls.__name__, stored.names_of(cls))
+        fields = checked(stored.POLICY, state, "policy")
         with reading(cls.__name__):
-            settings = stored.settings(cls, state, features)
             new = cls.__new__(cls)
-            Policy.__init__(new, **settings)
-            new.state = stored.recalled(new.state, state)
+            Policy.__init__(new, **stored.settings(fields, features))
+            new.state = stored.recalled(new.state, fields, new.actions)
         return new
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mixbandit._checks import Array, as_number
+from mixbandit._checks import Array, as_number, finite, flag, positive
+from mixbandit._schema import Fields, Since, array, checked, count, optional, real, record, require, scalar
 from mixbandit.actions import storable_label
 from mixbandit.errors import InvalidInput
 from mixbandit.sequences import Moment
@@ -132,15 +133,43 @@ class Choice:
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any]) -> Choice:
-        row, split = np.array(state["row"], dtype=np.float64), int(state["context"])
+        stored = checked(CHOICE, state, "choice")
+        row, split = stored["row"], stored["context"]
         return cls(
-            int(state["id"]),
+            stored["id"],
             row[split:],
-            state["label"],
-            float(state["lower"]),
-            float(state["upper"]),
-            index=state["index"],
+            stored["label"],
+            stored["lower"],
+            stored["upper"],
+            index=stored["index"],
             context=row[:split] if split else None,
-            trusted=bool(state["trusted"]),
-            width=None if state["width"] is None else float(state["width"]),
+            trusted=stored["trusted"],
+            width=stored["width"],
         )
+
+
+def _check_choice(stored: Fields, where: str) -> None:
+    fits = stored["context"] < len(stored["row"])
+    require(fits, f"{where}.context", f"must be less than {len(stored['row'])}, got {stored['context']}")
+    known = stored["sigma"] is None or stored["reward"] is not None
+    require(known, f"{where}.sigma", "must be None without a reward")
+
+
+CHOICE = record(
+    {
+        "id": count,
+        "row": array(None),
+        "context": count,
+        "label": scalar,
+        "index": optional(count),
+        "lower": real(finite),
+        "upper": real(finite),
+        "trusted": flag,
+        "width": optional(real(finite)),
+        # If its reward has come, and waits for earlier ones:
+        "reward": Since(real(finite)),
+        "sigma": Since(real(positive)),
+    },
+    _check_choice,
+)
+"""A choice that is still open."""

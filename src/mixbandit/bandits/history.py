@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mixbandit._checks import Array
-from mixbandit.actions import Arms, Region, region_from_state_dict
+from mixbandit._schema import Fields, array, checked, count, list_of, record, require
+from mixbandit.actions import REGION, Arms, Region, region_from_state_dict
 from mixbandit.bandits import persistent
 from mixbandit.certificates import bound_optimum, largest_difference
 from mixbandit.sequences import Moment
@@ -69,11 +70,30 @@ def history_state(history: persistent.Map) -> dict[str, Any]:
     }
 
 
+def _numbered_region(value: Any, where: str) -> tuple[int, Fields]:
+    require(isinstance(value, list | tuple) and len(value) == 2, where, "must be an id and a region")
+    return count(value[0], f"{where}[0]"), REGION(value[1], f"{where}[1]")
+
+
+def _check_history(stored: Fields, where: str) -> None:
+    ids, rows = stored["ids"], stored["rows"]
+    require(len(ids) == len(rows), f"{where}.rows", f"must be as many as ids, {len(ids)}, got {len(rows)}")
+    require(ids == sorted(set(ids)), f"{where}.ids", "must increase")
+    numbers = [number for number, _ in stored["regions"]]
+    own = set(numbers) <= set(ids) and numbers == sorted(set(numbers))
+    require(own, f"{where}.regions", "must have increasing ids that are in the history")
+
+
+HISTORY = record(
+    {"ids": list_of(count), "rows": array(None, None), "regions": list_of(_numbered_region)}, _check_history
+)
+
+
 def history_from_state(state: Mapping[str, Any]) -> persistent.Map:
     """What `history_state` described."""
-    ids, rows = state["ids"], state["rows"]
-    regions = {int(number): region_from_state_dict(part) for number, part in state["regions"]}
+    stored = checked(HISTORY, state, "history")
+    regions = {number: region_from_state_dict(part) for number, part in stored["regions"]}
     found = persistent.EMPTY
-    for number, row in zip(ids, rows, strict=True):
-        found = persistent.put(found, int(number), Chosen(np.array(row), regions.get(int(number))))
+    for number, row in zip(stored["ids"], stored["rows"], strict=True):
+        found = persistent.put(found, number, Chosen(row, regions.get(number)))
     return found

@@ -227,7 +227,7 @@ POLICIES: dict[str, type[Policy]] = {
 
 def policy_from_state_dict(state: Mapping[str, Any], features: FeatureMap | int | None = None) -> Policy:
     """The policy, of any kind, that `state_dict` described; pass `features` again if they are a user's function."""
-    kind = state.get("type")
-    if kind not in POLICIES:
-        raise DamagedState(f"unknown kind of policy: {kind!r}")
+    kind = state.get("type") if isinstance(state, Mapping) else None
+    if not isinstance(kind, str) or kind not in POLICIES:
+        raise DamagedState(f"a policy of unknown type {kind!r}")
     return POLICIES[kind].from_state_dict(state, features)

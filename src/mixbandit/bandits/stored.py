@@ -7,16 +7,39 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mixbandit._checks import stored_generator
-from mixbandit.actions import Region, region_from_state_dict
+from mixbandit._checks import (
+    LARGEST_DATUM,
+    as_text,
+    check_finite,
+    finite,
+    flag,
+    multiplier,
+    nonnegative,
+    stored_generator,
+)
+from mixbandit._schema import (
+    Fields,
+    Since,
+    array,
+    count,
+    integer,
+    list_of,
+    mapping,
+    optional,
+    real,
+    record,
+    require,
+    tagged,
+)
+from mixbandit.actions import REGION, Arms, Box, Region, region_from_state_dict
 from mixbandit.bandits import persistent
-from mixbandit.bandits.choice import Choice
-from mixbandit.bandits.history import history_from_state, history_state
+from mixbandit.bandits.choice import CHOICE, Choice
+from mixbandit.bandits.history import HISTORY, history_from_state, history_state
 from mixbandit.bandits.rules import ActingRule, LeastRegretPerInformation, Optimism, Thompson, Uniformly
 from mixbandit.bandits.state import Held, State
-from mixbandit.errors import DamagedState, NotStorable
+from mixbandit.errors import NotStorable
 from mixbandit.features import FeatureMap
-from mixbandit.sequences import ConfidenceSequence, sequence_from_state_dict
+from mixbandit.sequences import SEQUENCE, ConfidenceSequence, sequence_from_state_dict
 
 _OPTIONS = ("strict", "keep_history", "track_regret", "quick")
 
@@ -58,50 +81,82 @@ def _open(state: State, choice: Choice) -> dict[str, Any]:
     return {**choice.state_dict(), **waiting}
 
 
-def settings(kind: type[Storable], stored: Mapping[str, Any], features: FeatureMap | int | None) -> dict[str, Any]:
-    """The keywords of the policy that `state_dict` described."""
-    if not is_state_of(kind, stored):
-        raise DamagedState(f"this is the state of a {stored.get('type')!r}, not of a {kind.__name__}")
+def settings(stored: Mapping[str, Any], features: FeatureMap | int | None) -> dict[str, Any]:
+    """The keywords of the policy that `state_dict` described, in the form of `POLICY`."""
     return {
         "sequence": sequence_from_state_dict(stored["sequence"], features),
         "actions": None if stored["actions"] is None else region_from_state_dict(stored["actions"]),
         "rule": _rule_from_state(stored),
         "rng": 0,  # replaced by the stored seed
-        # Older files have no `quick`.
-        **{name: bool(stored[name]) for name in _OPTIONS if name != "quick" or name in stored},
+        **{name: stored[name] for name in _OPTIONS},
     }
 
 
+def names_of(kind: type[Storable]) -> list[str]:
+    """The types that a state of this kind of policy may have: version 0.1.0 stored CMMUCB and its kin as plain UCB."""
+    return [base.__name__ for base in kind.__mro__[:-1]]
+
+
 def is_state_of(kind: type[Storable], stored: Mapping[str, Any]) -> bool:
-    """Whether a state is one of this kind of policy. Version 0.1.0 stored CMMUCB and its kin as plain UCB."""
-    return stored.get("type") in [base.__name__ for base in kind.__mro__[:-1]]
+    """Whether a state, already checked, is one of this kind of policy."""
+    return stored["type"] in names_of(kind)
 
 
-def recalled(fresh: State, stored: Mapping[str, Any]) -> State:
+def recalled(fresh: State, stored: Mapping[str, Any], actions: Region | None) -> State:
     """The state of a stored policy, restored into a fresh one that has only its data."""
     account, ledger = stored["account"], stored["ledger"]
-    rounds = int(ledger["next_id"])
     pending = held = persistent.EMPTY
     for part in ledger["open"]:
         choice = Choice.from_state_dict(part)
-        if not 0 <= choice.id < rounds:
-            raise DamagedState(f"choice {choice.id} is open, but only {rounds} were ever made")
         pending = persistent.put(pending, choice.id, choice)
         if part["reward"] is not None:
-            held = persistent.put(held, choice.id, Held(float(part["reward"]), part["sigma"]))
-    return fresh._replace(
+            held = persistent.put(held, choice.id, Held(part["reward"], part["sigma"]))
+    state = fresh._replace(
         # Version 0.1.0 stored a generator; the seed is drawn from it.
-        seed=int(stored["seed"]) if "seed" in stored else int(stored_generator(stored["rng"]).integers(2**63)),
-        rounds=rounds,
+        seed=int(stored_generator(stored["rng"]).integers(2**63)) if stored["seed"] is None else stored["seed"],
+        rounds=ledger["next_id"],
+        since=ledger["next_id"],  # stored choices have their bounds
         pending=pending,
         held=held,
-        settled=int(account["count"]),
-        widths=None if account["widths"] is None else float(account["widths"]),
-        searched=bool(account["searched"]),
-        refuted=bool(stored["refuted"]),
+        settled=account["count"],
+        widths=account["widths"],
+        searched=account["searched"],
+        refuted=stored["refuted"],
         history=history_from_state(stored["history"]),
-        warm=None if stored["warm"] is None else np.array(stored["warm"], dtype=np.float64),
+        warm=stored["warm"],
     )
+    _check_fit(state, actions)
+    return state
+
+
+def _check_fit(state: State, actions: Region | None) -> None:
+    """Refuse choices, a history and starting points that these features could not have led to."""
+    model, width = state.moment.model, state.moment.model.dim_in
+    for choice in persistent.values(state.pending):
+        where = f"choice {choice.id}"
+        require(len(choice.row) == width, where, f"must have {width} entries, got {len(choice.row)}")
+        model.check_learnable(model.directions(choice.row[None]))
+        waiting: Held | None = persistent.get(state.held, choice.id)
+        if waiting is not None:
+            weight = 1.0 if waiting.sigma is None else state.moment.rule.weights(np.array(waiting.sigma))
+            check_finite(np.asarray(weight * waiting.reward), f"the reward of {where}", LARGEST_DATUM)
+    for number, chosen in persistent.items(state.history):
+        region = actions if chosen.region is None else chosen.region
+        fits = region is not None and len(chosen.row) == region.dim == width
+        require(
+            fits, f"choice {number} of the history", f"must have {width} entries, and so must what it was chosen from"
+        )
+        model.directions(chosen.row[None])
+        if isinstance(chosen.region, Arms):
+            model.directions(chosen.region.actions)
+    if state.warm is not None:
+        fits = state.warm.shape[1] == width
+        require(fits, "warm", f"must have {width} columns, got {state.warm.shape}")
+        if isinstance(actions, Box) and actions.dim == width:
+            inside = (state.warm >= actions.low) & (state.warm <= actions.high)
+            require(inside.all(), "warm", "must lie in the box of actions")
+    if isinstance(actions, Arms) and actions.dim == width:
+        model.directions(actions.actions)
 
 
 def difference(one: Storable, other: Storable) -> str | None:
@@ -132,12 +187,57 @@ def _rule_state(rule: ActingRule) -> dict[str, Any]:
     return {"type": type(rule).__name__, **rule.settings()}
 
 
-def _rule_from_state(state: Mapping[str, Any]) -> ActingRule:
+def _rule_from_state(stored: Mapping[str, Any]) -> ActingRule:
     """The rule of a stored policy."""
-    stored = state.get("rule")
-    if stored is None:
-        known = {name: state[name] for name in ("alpha", "exploration") if name in state}
-        stored = {"type": _OF_POLICIES[state["type"]], **known}
-    if stored["type"] not in RULES:
-        raise DamagedState(f"unknown acting rule {stored['type']!r}")
-    return RULES[stored["type"]](**{name: value for name, value in stored.items() if name != "type"})
+    rule = stored["rule"]
+    if rule is None:
+        require(stored["type"] in _OF_POLICIES, "policy", "lacks 'rule'")
+        rule = {"type": _OF_POLICIES[stored["type"]]}
+        if rule["type"] == Optimism.__name__:
+            rule |= {name: stored[name] for name in ("alpha", "exploration") if stored[name] is not None}
+    return RULES[rule["type"]](**{name: value for name, value in rule.items() if name != "type"})
+
+
+def _check_policy(stored: Fields, where: str) -> None:
+    ledger, history = stored["ledger"], stored["history"]
+    made, open_ids = ledger["next_id"], [part["id"] for part in ledger["open"]]
+    require(open_ids == sorted(set(open_ids)), f"{where}.ledger.open", "must have increasing ids")
+    for number in open_ids[-1:] + history["ids"][-1:]:
+        require(number < made, where, f"has a choice {number}, but only {made} were ever made")
+    settled = stored["account"]["count"]
+    require(settled + len(open_ids) <= made, f"{where}.account.count", f"must fit {made} choices, got {settled}")
+    held = any(part["reward"] is not None for part in ledger["open"])
+    require(stored["strict"] or not held, f"{where}.ledger.open", "holds rewards back, although strict is false")
+    require(stored["seed"] is not None or stored["rng"] is not None, where, "lacks 'seed'")
+
+
+POLICY = record(
+    {
+        "type": as_text,
+        "sequence": SEQUENCE,
+        "actions": optional(REGION),
+        # Older files have no `quick`.
+        **{name: Since(flag, False) if name == "quick" else flag for name in _OPTIONS},
+        "seed": Since(integer(0, 2**64)),
+        "ledger": record({"next_id": count, "open": list_of(CHOICE)}),
+        "history": HISTORY,
+        "account": record({"count": count, "widths": optional(real(finite)), "searched": flag}),
+        "refuted": flag,
+        "warm": optional(array(None, None)),
+        "rule": Since(
+            tagged(
+                {
+                    "Optimism": record({"alpha": optional(real(multiplier)), "exploration": real(nonnegative)}),
+                    **{name: record({}) for name in RULES if name != "Optimism"},
+                },
+                "an acting rule",
+            )
+        ),
+        # Of version 0.1.0, instead of the seed and the rule:
+        "rng": Since(mapping),
+        "alpha": Since(real(multiplier)),
+        "exploration": Since(real(nonnegative)),
+    },
+    _check_policy,
+)
+"""The state of a policy."""

@@ -1,10 +1,11 @@
 """Feature maps φ: they turn an action, and a context, into the vector in which expected rewards are linear."""
 
 from mixbandit.features.base import FeatureMap, FromCallable, Identity, as_feature_map
-from mixbandit.features.context import Disjoint, Interaction, WithConstant, features_from_state_dict
+from mixbandit.features.context import FEATURES, Disjoint, Interaction, WithConstant, features_from_state_dict
 from mixbandit.features.random import RandomFourier, RandomLayer
 
 __all__ = [
+    "FEATURES",
     "Disjoint",
     "FeatureMap",
     "FromCallable",

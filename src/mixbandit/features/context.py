@@ -8,7 +8,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mixbandit._checks import Array, dimension, positive
+from mixbandit._checks import LARGEST_DATUM, Array, as_text, dimension, positive
+from mixbandit._schema import (
+    Fields,
+    Schema,
+    Since,
+    array,
+    checked,
+    deferred,
+    integer,
+    one_of_these,
+    real,
+    record,
+    require,
+    tagged,
+)
 from mixbandit.errors import InvalidInput
 from mixbandit.features.base import FeatureMap, FromCallable, Identity, as_feature_map
 from mixbandit.features.random import RandomFourier, RandomLayer
@@ -166,18 +180,50 @@ class Disjoint(FeatureMap):
         return cls(features_from_state_dict(parameters["context"]), int(parameters["arms"]))
 
 
+def _check_layer(stored: Fields, where: str) -> None:
+    weights, offset = stored["weights"], stored["offset"]
+    require(weights.size > 0, f"{where}.weights", f"must not be empty, got shape {weights.shape}")
+    fits = offset.shape == (len(weights),)
+    require(fits, f"{where}.offset", f"must have shape ({len(weights)},), got {offset.shape}")
+
+
+def _check_probe(stored: Fields, where: str) -> None:
+    fits = stored["probe"].shape == (3, stored["dim"])
+    require(fits, f"{where}.probe", f"must have shape (3, {stored['dim']}), got {stored['probe'].shape}")
+
+
+_INNER = deferred(lambda: FEATURES)
+# Wherever a map is code, or contains code: what it must give again.
+_PROBE = {"dim_in": integer(1), "dim": integer(1), "probe": array(None, None)}
+_ANY_PROBE = {name: Since(schema) for name, schema in _PROBE.items()}
+_LAYER = {"weights": array(None, None, largest=LARGEST_DATUM), "offset": array(None, largest=LARGEST_DATUM)}
+FEATURES: Schema = tagged(
+    {
+        "Identity": record({"dim": integer(1)}),
+        "RandomFourier": record(_LAYER, _check_layer),
+        "RandomLayer": record({**_LAYER, "activation": one_of_these(*RandomLayer.activations())}, _check_layer),
+        "WithConstant": record({**_ANY_PROBE, "features": _INNER, "value": real(positive)}),
+        "Interaction": record({**_ANY_PROBE, "context": _INNER, "action": _INNER}),
+        "Disjoint": record({**_ANY_PROBE, "context": _INNER, "arms": integer(1)}),
+    },
+    "a feature map",
+    others=record({**_PROBE, "name": Since(as_text)}, _check_probe),
+)
+
+
 def features_from_state_dict(state: Mapping[str, Any], given: FeatureMap | int | None = None) -> FeatureMap:
     """The feature map of a `state_dict`; if it is code, `given` after it is verified."""
     known: dict[str, type[FeatureMap]] = {
         cls.__name__: cls for cls in (Identity, RandomFourier, RandomLayer, WithConstant, Interaction, Disjoint)
     }
-    kind = state.get("type")
-    stored = known.get(str(kind), FromCallable)
+    state = checked(FEATURES, state, "features")
+    kind = state["type"]
+    stored = known.get(kind, FromCallable)
     if given is None:
         return stored.from_parameters(state)
     features = as_feature_map(given)
-    if "probe" in state:  # the map is code, or contains code
-        dims, expected = (state["dim_in"], state["dim"]), np.asarray(state["probe"], dtype=np.float64)
+    if state.get("probe") is not None:  # the map is code, or contains code
+        dims, expected = (state["dim_in"], state["dim"]), state["probe"]
     else:
         original = stored.from_parameters(state)
         dims, expected = (original.dim_in, original.dim), original.evaluate(original.probes())
@@ -186,6 +232,7 @@ def features_from_state_dict(state: Mapping[str, Any], given: FeatureMap | int |
             f"the stored features go from dimension {dims[0]} to {dims[1]}, "
             f"the given ones from {features.dim_in} to {features.dim}"
         )
-    if not np.allclose(features.evaluate(features.probes()), expected, rtol=1e-9, atol=1e-12):
+    found = features.evaluate(features.probes())
+    if found.shape != expected.shape or not np.allclose(found, expected, rtol=1e-9, atol=1e-12):
         raise InvalidInput(f"the given features differ from the stored {kind} at the probe actions")
     return features

@@ -13,8 +13,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mixbandit._checks import Array, as_generator, dimension, one_of, positive_array
-from mixbandit.errors import DamagedState, InvalidInput
+from mixbandit._checks import (
+    Array,
+    as_generator,
+    dimension,
+    one_of,
+    positive_array,
+)
+from mixbandit.errors import InvalidInput
 from mixbandit.features.base import FeatureMap
 
 # Rows of at least this many inputs are looked through for columns that are all 0.
@@ -111,12 +117,7 @@ class _RandomAffine(FeatureMap):
         return {"weights": self.weights.copy(), "offset": self.offset.copy()}
 
     def _load(self, parameters: Mapping[str, Any]) -> None:
-        weights, offset = (np.array(parameters[name], dtype=np.float64) for name in ("weights", "offset"))
-        if weights.ndim != 2 or offset.shape != (len(weights),):
-            raise DamagedState(f"weights of shape {weights.shape} do not match an offset of shape {offset.shape}")
-        if not (np.isfinite(weights).all() and np.isfinite(offset).all()):
-            raise DamagedState("the weights of the feature map contain NaN or infinity")
-        _RandomAffine.__init__(self, weights, offset)
+        _RandomAffine.__init__(self, parameters["weights"], parameters["offset"])
 
 
 class RandomFourier(_RandomAffine):
@@ -207,10 +208,15 @@ class RandomLayer(_RandomAffine):
         rng: int | np.random.Generator | None = None,
     ) -> None:
         dim_in, dim = dimension(dim_in, "dim_in"), dimension(dim, "dim")
-        self.activation = one_of(activation, tuple(self._activations), "activation")
+        self.activation = one_of(activation, self.activations(), "activation")
         generator = as_generator(rng)
         weights = generator.normal(size=(dim, dim_in)) / np.sqrt(dim_in)
         super().__init__(weights, generator.normal(size=dim))
+
+    @classmethod
+    def activations(cls) -> tuple[str, ...]:
+        """The names of the functions g."""
+        return tuple(cls._activations)
 
     @property
     def _g(self) -> _Activation:
@@ -240,6 +246,6 @@ class RandomLayer(_RandomAffine):
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> RandomLayer:
         new = cls.__new__(cls)
-        new.activation = one_of(str(parameters["activation"]), tuple(cls._activations), "activation")
+        new.activation = parameters["activation"]
         new._load(parameters)
         return new

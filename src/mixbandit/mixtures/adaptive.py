@@ -22,13 +22,25 @@ from typing import Any
 import numpy as np
 
 from mixbandit._checks import Array, positive
+from mixbandit._schema import require
+from mixbandit.data import Data
 from mixbandit.features import FeatureMap
 from mixbandit.kernels import Kernel
 from mixbandit.mixtures.base import LARGEST, Cost, Mixture, RunningCost, not_storable, stored_array
-from mixbandit.mixtures.gaussian import Chain, GrowingCholesky, KernelFunction, checked_kernel
+from mixbandit.mixtures.gaussian import (
+    Chain,
+    GrowingCholesky,
+    KernelFunction,
+    check_factor,
+    check_inputs,
+    checked_kernel,
+    is_well_conditioned,
+)
 
 # P is updated by rank-one steps, and recomputed every this many rewards.
 _REFRESH_EVERY = 256
+# Stored numbers that follow from others may differ from them by this much, relatively.
+_ROUNDING = 1e-6
 
 
 class Adaptive(Mixture):
@@ -48,6 +60,7 @@ class Adaptive(Mixture):
         beta = 4.0 if self.beta is None else self.beta / sigma**2
         if self.kernel is None:
             return _AdaptiveLinearCost(beta, features.dim, sigma)
+        check_inputs(self.kernel, features.dim_in)
         return _AdaptiveKernelCost(beta, self.kernel, features.dim_in, sigma)
 
     def _parameters(self) -> dict[str, Any]:
@@ -97,11 +110,31 @@ class _AdaptiveLinearCost(RunningCost):
         arrays = {name.strip("_"): getattr(self, name).copy() for name in self._arrays}
         return {**super().state_dict(), "steps": self._steps, **arrays}
 
-    def _load(self, state: Mapping[str, Any]) -> None:
-        super()._load(state)
-        self._steps = int(state["steps"])
+    def _load(self, state: Mapping[str, Any], data: Data) -> None:
+        super()._load(state, data)
+        require(state["steps"] == data.count, "cost.steps", f"must be {data.count}, got {state['steps']}")
+        self._steps = data.count
         for name in self._arrays:
             setattr(self, name, stored_array(state, name.strip("_"), getattr(self, name).shape))
+        self._check_fit(data)
+
+    def _check_fit(self, data: Data) -> None:
+        """Refuse arrays that no data could have led to."""
+        rows, rewards = data.factor[:, :-1] / self.sigma, data.factor[:, -1] / self.sigma
+        size, length = float(np.linalg.norm(rows)), float(np.linalg.norm(rewards))
+        gram = np.abs(self._gram - rows.T @ rows).max()
+        require(gram <= _ROUNDING * size**2, "cost.gram", "must fit the statistics")
+        moment = np.abs(self._moment - rows.T @ rewards).max()
+        require(moment <= _ROUNDING * size * length, "cost.moment", "must fit the statistics")
+        if not is_well_conditioned(np.array([self._beta + size**2]), math.sqrt(self._beta)):
+            return
+        require(_is_covariance(self._P, 1.0), "cost.P", "must be a covariance between 0 and I")
+        require(_is_covariance(self._W, size**2), "cost.W", "must be a covariance that fits the statistics")
+        # Forecasts are at most θ̂ can be, and the logarithm of a spread at most the spread.
+        most = (1.0 + size**2 / self._beta) ** 2 * (length**2 + self._steps * (1.0 + size**2))
+        require(self._cost <= 1e3 * self.sigma**2 * most, "cost.cost", "must fit the statistics")
+        most = size * math.sqrt(self._cost) / self.sigma
+        require(float(np.linalg.norm(self._zeta)) <= most * (1.0 + _ROUNDING), "cost.zeta", "must fit the others")
 
 
 class _AdaptiveKernelCost(Chain):
@@ -134,8 +167,19 @@ class _AdaptiveKernelCost(Chain):
             "white": self._white.copy(),
         }
 
-    def _load(self, state: Mapping[str, Any]) -> None:
-        super()._load(state)
-        t = len(self._y)
+    def _load(self, state: Mapping[str, Any], data: Data) -> None:
+        super()._load(state, data)
+        t = data.count
         self._white = stored_array(state, "white", (t,))
-        self._posterior = GrowingCholesky.from_factor(stored_array(state, "posterior", (t, t)))
+        factor, matrix = stored_array(state, "posterior", (t, t)), self._beta * np.eye(t) + self._matrix()
+        least = math.sqrt(self._beta)
+        self._posterior = GrowingCholesky.from_factor(factor, "cost.posterior", least, matrix.diagonal())
+        check_factor(factor, matrix, least, "cost.posterior")
+
+
+def _is_covariance(matrix: Array, most: float) -> bool:
+    """Whether a matrix is symmetric with eigenvalues from 0 to `most`, up to what rounding may have added up to."""
+    eigenvalues = np.linalg.eigvalsh(matrix)
+    slack = 0.01 * min(most, float(np.abs(eigenvalues).max()))
+    symmetric = np.abs(matrix - matrix.T).max() <= slack
+    return bool(symmetric and eigenvalues[0] >= -slack and eigenvalues[-1] <= most + slack)

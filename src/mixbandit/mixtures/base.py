@@ -23,9 +23,10 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
-from mixbandit._checks import Array
+from mixbandit._checks import Array, nonnegative
+from mixbandit._schema import Schema, Since, array, count, deferred, list_of, real, record, require
 from mixbandit.data import Data
-from mixbandit.errors import DamagedState, NotStorable
+from mixbandit.errors import NotStorable
 from mixbandit.features import FeatureMap
 
 # Forecasts beyond this, in units of σ, are rounding errors that grew, and are not used. Their squares are floats.
@@ -84,9 +85,32 @@ class Cost(abc.ABC):
         """What the cost remembers beyond the data."""
         return {}
 
-    def recall(self, state: Mapping[str, Any]) -> Cost:
-        """The same cost, still without data, continued from a `state_dict`."""
+    def recall(self, state: Mapping[str, Any], data: Data) -> Cost:
+        """The same cost, still without data, continued from a `state_dict` of the form `COST`, after these data."""
         return self
+
+
+# Rounding may garble forecasts where σ is tiny; costs themselves say what is too large for well-conditioned numbers.
+_LARGEST_COST = 1e300
+
+
+def _cost(value: float, where: str) -> float:
+    return nonnegative(value, where, _LARGEST_COST)
+
+
+COST: Schema = record(
+    {
+        "cost": Since(real(_cost)),
+        "steps": Since(count),
+        **{
+            name: Since(array(None, None, largest=_LARGEST_COST))
+            for name in ("gram", "P", "W", "actions", "factor", "posterior")
+        },
+        **{name: Since(array(None, largest=_LARGEST_COST)) for name in ("moment", "zeta", "weights", "y", "white")},
+        "members": Since(list_of(deferred(lambda: COST))),
+    }
+)
+"""What costs remember. Which of these a cost needs, and of what shape, it says itself (`stored_array`)."""
 
 
 class RunningCost(Cost):
@@ -122,13 +146,14 @@ class RunningCost(Cost):
     def state_dict(self) -> dict[str, Any]:
         return {"cost": self._cost}
 
-    def recall(self, state: Mapping[str, Any]) -> Self:
+    def recall(self, state: Mapping[str, Any], data: Data) -> Self:
         new = self._fork()
-        new._load(state)
+        new._load(state, data)
         return new
 
-    def _load(self, state: Mapping[str, Any]) -> None:
-        self._cost = float(stored_array(state, "cost", ()))
+    def _load(self, state: Mapping[str, Any], data: Data) -> None:
+        require(state["cost"] is not None, "cost", "lacks 'cost'")
+        self._cost = state["cost"]
 
 
 class Mixture(abc.ABC):
@@ -145,13 +170,13 @@ class Mixture(abc.ABC):
 
 
 def stored_array(state: Mapping[str, Any], name: str, shape: tuple[int, ...]) -> Array:
-    """A copy of a stored array, which must be finite and have this shape."""
-    array = np.array(state[name], dtype=np.float64)
-    if array.size == 0 == math.prod(shape):
-        array = array.reshape(shape)
-    if array.shape != shape or not np.isfinite(array).all():
-        raise DamagedState(f"{name} must be finite and of shape {shape}, got shape {array.shape}")
-    return array
+    """A stored array, which must have this shape."""
+    found = state[name]
+    require(found is not None, "cost", f"lacks {name!r}")
+    if found.size == 0 == math.prod(shape):
+        found = found.reshape(shape)
+    require(found.shape == shape, f"cost.{name}", f"must have shape {shape}, got {found.shape}")
+    return np.asarray(found)
 
 
 def not_storable(what: object) -> NotStorable:

@@ -18,11 +18,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import LARGEST_DATUM, Array, as_float_array, check_finite, shown
-from mixbandit.errors import DamagedState, InvalidInput
+from mixbandit._checks import (
+    LARGEST_DATUM,
+    LARGEST_SETTING,
+    SMALLEST_SETTING,
+    Array,
+    as_float_array,
+    check_finite,
+    shown,
+)
+from mixbandit._schema import require
+from mixbandit.data import Data
+from mixbandit.errors import InvalidInput
 from mixbandit.features import FeatureMap
 from mixbandit.kernels import Kernel
 from mixbandit.mixtures.base import LARGEST, Mixture, RunningCost, not_storable, stored_array
+
+# Stored numbers that follow from others may differ from them by this much, relatively.
+_ROUNDING = 1e-6
+# Pivots that differ by more than this garble forecasts, by rounding. They stay valid, but nothing can be checked.
+_WELL_CONDITIONED = 1e8
+_LARGEST_WEIGHT = 2.0 * LARGEST_SETTING / SMALLEST_SETTING
 
 KernelFunction = Callable[[Array, Array], ArrayLike]
 MeanFunction = Callable[[Array], ArrayLike]
@@ -67,9 +83,13 @@ class GrowingCholesky:
         return GrowingCholesky(size + 1, storage)
 
     @classmethod
-    def from_factor(cls, factor: Array) -> GrowingCholesky:
-        if np.triu(factor, 1).any():
-            raise DamagedState("a Cholesky factor must be lower triangular")
+    def from_factor(cls, factor: Array, where: str, least: float, squares: Array) -> GrowingCholesky:
+        """A stored factor: diagonal entries are at least `least`, and rows have about these squared norms or less."""
+        require(not np.triu(factor, 1).any(), where, "must be lower triangular")
+        require((factor.diagonal() >= least * (1.0 - _ROUNDING)).all(), where, f"must have {least:g} on its diagonal")
+        if is_well_conditioned(squares, least):
+            largest = np.abs(factor).max(axis=1, initial=0.0)
+            require((largest <= 2.0 * np.sqrt(squares)).all(), where, "must fit the kernel")
         storage = _Storage(max(16, 2 * len(factor)))
         storage.rows[: len(factor), : len(factor)] = factor
         storage.used = len(factor)
@@ -123,16 +143,54 @@ class Chain(RunningCost):
             "y": self._y.copy(),
         }
 
-    def _load(self, state: Mapping[str, Any]) -> None:
-        super()._load(state)
-        t = len(state["y"])
+    def _load(self, state: Mapping[str, Any], data: Data) -> None:
+        super()._load(state, data)
+        t = data.count
         self._actions = stored_array(state, "actions", (t, self._actions.shape[1]))
         self._weights, self._y = stored_array(state, "weights", (t,)), stored_array(state, "y", (t,))
-        self._factor = GrowingCholesky.from_factor(stored_array(state, "factor", (t, t)))
+        usable = ((self._weights > 0.0) & (self._weights <= _LARGEST_WEIGHT)).all()
+        squares = float(self._weights @ self._weights) if usable else -1.0
+        fits = abs(squares - data.weight2) <= _ROUNDING * data.weight2
+        require(fits, "cost.weights", "must be positive and fit the statistics")
+        factor = stored_array(state, "factor", (t, t))
+        self._factor = GrowingCholesky.from_factor(factor, "cost.factor", 1.0, 1.0 + self._matrix().diagonal())
+        with np.errstate(over="ignore"):
+            expected = self.sigma**2 * float(self._y @ self._y + 2.0 * np.log(factor.diagonal()).sum())
+        slack = _ROUNDING * (expected + t * self.sigma**2)
+        require(
+            math.isfinite(expected) and abs(self._cost - expected) <= slack, "cost.cost", "must fit the factor and y"
+        )
+
+    def _matrix(self) -> Array:
+        """The weighted kernel matrix over σ²."""
+        scale = self._weights / self.sigma
+        return np.asarray(np.asarray(self._kernel(self._actions, self._actions)) * np.outer(scale, scale))
+
+
+def is_well_conditioned(squares: Array, least: float) -> bool:
+    """Whether a factor with rows of these squared norms, and pivots of at least `least`, has digits left to check."""
+    return bool(squares.max(initial=0.0) <= _WELL_CONDITIONED * least**2)
+
+
+def check_factor(factor: Array, matrix: Array, least: float, where: str) -> None:
+    """Refuse a factor that is not one of this matrix, by their products with a vector: O(t²), and no chance to hide."""
+    squares = matrix.diagonal()
+    scale = np.sqrt(squares)
+    with np.errstate(over="ignore"):  # however badly conditioned, no pivot is ever made smaller than it must be
+        require((np.linalg.norm(factor, axis=1) >= (1.0 - _ROUNDING) * scale).all(), where, "must fit the kernel")
+    if not is_well_conditioned(squares, least):
+        return
+    v = np.random.default_rng(0).normal(size=len(factor))
+    error = np.abs(factor @ (factor.T @ v) - matrix @ v)
+    require((error <= _ROUNDING * scale * float(scale @ np.abs(v))).all(), where, "must fit the actions")
 
 
 class _GaussianCost(Chain):
     """T_ij = k(a_i, a_j), μ_i = m(a_i)."""
+
+    def _load(self, state: Mapping[str, Any], data: Data) -> None:
+        super()._load(state, data)
+        check_factor(self._factor.factor, np.eye(data.count) + self._matrix(), 1.0, "cost.factor")
 
     def __init__(self, mean: MeanFunction | float, kernel: KernelFunction, dim_in: int, sigma: float) -> None:
         super().__init__(kernel, dim_in, sigma)
@@ -164,6 +222,7 @@ class Gaussian(Mixture):
         self.kernel = checked_kernel(kernel)
 
     def cost(self, features: FeatureMap, sigma: float) -> _GaussianCost:
+        check_inputs(self.kernel, features.dim_in)
         return _GaussianCost(self.mean, self.kernel, features.dim_in, sigma)
 
     def _parameters(self) -> dict[str, Any]:
@@ -178,6 +237,12 @@ def checked_kernel(kernel: KernelFunction) -> KernelFunction:
     if not callable(kernel):
         raise InvalidInput(f"kernel must be a function of two arrays of actions, got {shown(kernel)}")
     return kernel
+
+
+def check_inputs(kernel: KernelFunction, dim_in: int) -> None:
+    """Refuse a kernel of ours that is made for actions of another length."""
+    if isinstance(kernel, Kernel) and kernel.lengthscale.size not in (1, dim_in):
+        raise InvalidInput(f"the kernel has {kernel.lengthscale.size} length-scales, but actions have {dim_in} entries")
 
 
 def _value(function: MeanFunction, action: Array) -> float:

@@ -15,12 +15,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixbandit._checks import Array, as_float_array, as_vector, shown
+from mixbandit._schema import require
 from mixbandit.data import Data
-from mixbandit.errors import DamagedState, InvalidInput
+from mixbandit.errors import InvalidInput
 from mixbandit.features import FeatureMap
 from mixbandit.mixtures.base import Cost, Forecaster, Mixture, not_storable
 from mixbandit.mixtures.linear import Scaled
 from mixbandit.mixtures.prequential import Prequential
+
+_EPS = float(np.finfo(np.float64).eps)
 
 
 class Grid(Mixture):
@@ -42,7 +45,9 @@ class Grid(Mixture):
         raw = np.ones(len(given)) if weights is None else as_vector(weights, len(given), "weights")
         if not (raw > 0.0).all() or not (raw / raw.sum() > 0.0).all():
             raise InvalidInput(f"weights must be positive, and not too unequal, got {raw.tolist()}")
-        self.weights: Array = raw / raw.sum()
+        total = float(raw.sum())
+        # Weights that are normalised already, as stored ones are, stay as they are to the last bit.
+        self.weights: Array = raw.copy() if abs(total - 1.0) <= len(raw) * _EPS else raw / total
 
     def __repr__(self) -> str:
         return f"Grid({list(self.members)!r}, weights={self.weights.tolist()!r})"
@@ -93,11 +98,11 @@ class GridCost(Cost):
     def state_dict(self) -> dict[str, Any]:
         return {"members": [member.state_dict() for member in self._members]}
 
-    def recall(self, state: Mapping[str, Any]) -> GridCost:
-        stored = state["members"]
-        if len(stored) != len(self._members):
-            raise DamagedState(f"{len(self._members)} members, but {len(stored)} stored states")
-        return self._with([member.recall(part) for member, part in zip(self._members, stored, strict=True)])
+    def recall(self, state: Mapping[str, Any], data: Data) -> GridCost:
+        stored = state["members"] or []
+        found = f"must be of {len(self._members)} members, got {len(stored)}"
+        require(len(stored) == len(self._members), "cost.members", found)
+        return self._with([member.recall(part, data) for member, part in zip(self._members, stored, strict=True)])
 
     def _exponents(self, data: Data, reach: float) -> Array:
         """The logarithms of the members' weights, up to a common constant: ln π_k − C_k/2σ²."""

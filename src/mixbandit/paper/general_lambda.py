@@ -29,8 +29,9 @@ from typing import Any
 import numpy as np
 
 from mixbandit._checks import LARGEST_MULTIPLIER, Array, as_number, as_range, nonnegative, positive, probability, shown
+from mixbandit._schema import require
 from mixbandit.data import Data, Spectrum, numerical_rank
-from mixbandit.errors import DamagedState, InvalidInput
+from mixbandit.errors import InvalidInput
 from mixbandit.features import FeatureMap, as_feature_map
 from mixbandit.mixtures import LinearMixture, Standard, log_det, not_storable
 from mixbandit.sequences import Audit
@@ -143,12 +144,13 @@ class GeneralLambdaRule(BallRule):
             raise not_storable(self.lam)
         return {"weighted": {name: part.state_dict() for name, part in data.memory.items()}}
 
-    def recall(self, state: Mapping[str, Any]) -> dict[str, Data]:
-        found = {name: Data.from_state_dict(state["weighted"][name]) for name in _WEIGHTS}
-        expected = state["statistics"]["dim"], state["statistics"]["count"]
+    def recall(self, state: Mapping[str, Any], data: Data) -> dict[str, Data]:
+        stored = state["weighted"] or {}
+        require(stored.keys() >= set(_WEIGHTS), "sequence.weighted", f"must have {', '.join(_WEIGHTS)}")
+        found = {name: Data.from_state_dict(stored[name]) for name in _WEIGHTS}
         for name, part in found.items():
-            if (part.dim, part.count) != expected:
-                raise DamagedState(f"the {name} statistics do not match the others")
+            fits = (part.dim, part.count) == (data.dim, data.count)
+            require(fits, f"sequence.weighted.{name}", "must be of as many rows as the other statistics")
         return found
 
     def stated(self) -> str:

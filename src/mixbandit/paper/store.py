@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from mixbandit._files import locked, write_atomically
 from mixbandit.errors import DamagedState
@@ -59,8 +59,9 @@ class ResultStore:
         with locked(self.path.parent):
             if not self.path.exists():
                 write_atomically(self.path, self._text({}))
-            with self.path.open("a", newline="") as file:
-                file.write(_lines([(repetition, *row)]))
+            with self.path.open("r+b") as file:
+                _cut_unfinished_line(file)
+                file.write(_lines([(repetition, *row)]).encode())
         self.rows[repetition] = row
 
     def tidy(self) -> None:
@@ -74,23 +75,42 @@ class ResultStore:
         return f"{self._comment}\n{_lines([self._columns, *((key, *rows[key]) for key in sorted(rows))])}"
 
     def _read(self) -> dict[int, tuple[str, ...]]:
-        text = self.path.read_text()
-        if not text.endswith("\n"):
-            # The process that wrote the last line was killed; without it the file is as it was before.
-            text = text[: text.rfind("\n") + 1]
-            write_atomically(self.path, text)
-        comment, *lines = text.splitlines() or [""]
-        header, *rows = list(csv.reader(lines)) or [[]]
-        complete = all(len(row) == len(self._columns) and row[0].isdigit() for row in rows)
-        if comment != self._comment or tuple(header) != self._columns or not complete:
-            raise DamagedState(f"{self.path} was not written by these settings, or is damaged; remove it to start over")
-        return {int(row[0]): tuple(row[1:]) for row in rows}
+        with self.path.open("r+b") as file:
+            _cut_unfinished_line(file)
+        try:
+            comment, *lines = self.path.read_text(encoding="utf-8").splitlines() or [""]
+            header, *rows = list(csv.reader(lines)) or [[]]
+            complete = all(len(row) == len(self._columns) for row in rows)
+            if comment != self._comment or tuple(header) != self._columns or not complete:
+                raise ValueError("another header, or rows of another length")
+            return {_count(row[0]): tuple(row[1:]) for row in rows}
+        except (ValueError, csv.Error) as error:
+            wrong = f"{self.path} was not written by these settings, or is damaged; remove it to start over ({error})"
+            raise DamagedState(wrong) from error
 
 
 def write_table(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]], **known: object) -> None:
     """A CSV file for readers, with a comment that says what made it: the version, and other facts given."""
     made = "; ".join(f"{name}: {value}" for name, value in {**_made_by(), **known}.items())
     write_atomically(path, f"# {made}\n{_lines([tuple(columns), *map(tuple, rows)])}")
+
+
+def _cut_unfinished_line(file: BinaryIO) -> None:
+    """Remove what a killed process, or a full disk, left of a line; the file is then as it was before, at its end."""
+    size = file.seek(0, io.SEEK_END)
+    if not size:
+        return
+    file.seek(-1, io.SEEK_END)
+    if file.read(1) != b"\n":
+        file.seek(0)
+        file.truncate(file.read().rfind(b"\n") + 1)
+        file.seek(0, io.SEEK_END)
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 20):
+        raise ValueError(f"{text[:50]!r} is not the number of a repetition")
+    return int(text)
 
 
 def _lines(rows: Iterable[tuple[object, ...]]) -> str:

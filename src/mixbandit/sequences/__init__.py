@@ -1,6 +1,7 @@
 """Confidence sequences: sets that contain the unknown parameter at all times, used through their support functions."""
 
 from mixbandit.sequences.base import (
+    SEQUENCE,
     ConfidenceSequence,
     ResidualBallSequence,
     Support,
@@ -18,6 +19,7 @@ from mixbandit.sequences.refutation import Audit
 from mixbandit.sequences.unknown_noise import UnknownNoise
 
 __all__ = [
+    "SEQUENCE",
     "Audit",
     "BayesCredible",
     "ConfidenceSequence",

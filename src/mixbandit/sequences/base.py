@@ -7,6 +7,7 @@ a rule (the sets) and a response (from φᵀθ to expected rewards).
 from __future__ import annotations
 
 import abc
+import functools
 import math
 import operator
 from collections.abc import Mapping
@@ -16,18 +17,44 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import Array, as_vector, instance_of, nonnegative, one_of, shown
-from mixbandit.data import Data
+from mixbandit._checks import (
+    Array,
+    as_range,
+    as_vector,
+    finite,
+    instance_of,
+    multiplier,
+    nonnegative,
+    one_of,
+    positive,
+    probability,
+    shown,
+)
+from mixbandit._schema import (
+    Schema,
+    Since,
+    check_type,
+    checked,
+    deferred,
+    mapping_of,
+    one_of_these,
+    optional,
+    real,
+    record,
+    require,
+    scalar,
+    tagged,
+)
+from mixbandit.data import STATISTICS, Data
 from mixbandit.errors import (
     AssumptionsRefuted,
     AssumptionsRefutedWarning,
-    DamagedState,
     NotMergeable,
     reading,
     warn_user,
 )
-from mixbandit.features import FeatureMap, FromCallable, features_from_state_dict
-from mixbandit.mixtures import Mixture, mixture_from_state_dict
+from mixbandit.features import FEATURES, FeatureMap, FromCallable, features_from_state_dict
+from mixbandit.mixtures import COST, MIXTURE, Mixture, mixture_from_state_dict
 from mixbandit.sequences.models import FeatureModel
 from mixbandit.sequences.moment import Moment
 from mixbandit.sequences.refutation import Audit
@@ -73,7 +100,7 @@ def setting(path: str, doc: str) -> Any:
 class ConfidenceSequence(abc.ABC):
     """Error bars for φ(a)ᵀθ*, from rewards r = φ(a)ᵀθ* + noise."""
 
-    keywords: ClassVar[tuple[str, ...]]  # the settings of a sequence, in the order in which they are compared
+    keywords: ClassVar[tuple[str, ...]] = ()  # the settings of a sequence, in the order in which they are compared
     advice: ClassVar[str]  # what a user can do about a refutation
 
     features: FeatureMap = setting("moment.model.features", "The feature map φ.")
@@ -217,20 +244,20 @@ class ConfidenceSequence(abc.ABC):
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any], features: FeatureMap | int | None = None) -> Self:
         """The sequence that `state_dict` described; pass `features` again if they are a user's function."""
-        if not isinstance(state, Mapping):
-            raise DamagedState(f"a state must be a mapping, got {type(state).__name__}")
-        if state.get("type") != cls.__name__:
-            raise DamagedState(f"this is the state of a {state.get('type')!r}, not of a {cls.__name__}")
-        if state.get("version") != STATE_VERSION:
-            raise DamagedState(f"this state has version {state.get('version')!r}; this mixbandit reads {STATE_VERSION}")
+        check_type(state, cls.__name__, [cls.__name__])
+        stored = checked(SEQUENCE, state, "sequence")
         with reading(cls.__name__):
-            keywords = {name: state[name] for name in cls.keywords}
+            keywords = {name: stored[name] for name in cls.keywords}
             if "mixture" in keywords:
                 keywords["mixture"] = mixture_from_state_dict(keywords["mixture"])
-            new = cls(features_from_state_dict(state["features"], features), **keywords)
-            data = Data.from_state_dict(state["statistics"], new.moment.rule.recall(state))
-        if data.dim != new.features.dim:
-            raise DamagedState(f"the features have dimension {new.features.dim}, the stored data {data.dim}")
+            phi, data = (
+                features_from_state_dict(stored["features"], features),
+                Data.from_state_dict(stored["statistics"]),
+            )
+            # Before anything of that size is made.
+            require(phi.dim == data.dim, "sequence.statistics", f"have dimension {data.dim}, the features {phi.dim}")
+            new = cls(phi, **keywords)
+            data.memory = new.moment.rule.recall(stored, data)
         new._home = _OwnHome(new.moment.with_data(data))
         return new
 
@@ -295,12 +322,38 @@ class ResidualBallSequence(ConfidenceSequence):
         return math.exp(min(-self.log_evalue(theta), 0.0))
 
 
+# The settings of all kinds of sequences, by their names; a name means the same in all of them.
+_SETTINGS: dict[str, Schema] = {
+    "sigma": real(positive),
+    "delta": real(probability),
+    "norm_bound": optional(real(positive)),
+    "reward_range": optional(as_range),
+    "on_empty": one_of_these(*ON_EMPTY),
+    "misspecification": real(nonnegative),
+    "mixture": MIXTURE,
+    "alpha": real(multiplier),
+    "lam": optional(real(finite)),
+}
+# What rules remember besides the factor.
+_MEMORY = {"cost": Since(COST), "weighted": Since(mapping_of(STATISTICS))}
+_COMMON = {"version": one_of_these(STATE_VERSION), "features": FEATURES, "statistics": STATISTICS}
+
+
+def SEQUENCE(state: Any, where: str) -> dict[str, Any]:
+    """The state of a sequence of any kind that has been imported."""
+
+    def of(kind: type[ConfidenceSequence]) -> Schema:
+        return record({**_COMMON, **_MEMORY, **{name: _SETTINGS.get(name, scalar) for name in kind.keywords}})
+
+    schemas = {name: deferred(functools.partial(of, kind)) for name, kind in sequence_kinds().items()}
+    found: dict[str, Any] = tagged(schemas, "a confidence sequence")(state, where)
+    return found
+
+
 def sequence_from_state_dict(state: Mapping[str, Any], features: FeatureMap | int | None = None) -> ConfidenceSequence:
     """The sequence, of any kind, that `state_dict` described."""
-    kinds = sequence_kinds()
-    if state.get("type") not in kinds:
-        raise DamagedState(f"unknown kind of confidence sequence: {state.get('type')!r}")
-    return kinds[state["type"]].from_state_dict(state, features)
+    stored = checked(SEQUENCE, state, "sequence")
+    return sequence_kinds()[stored["type"]].from_state_dict(stored, features)
 
 
 def sequence_kinds() -> dict[str, type[ConfidenceSequence]]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mixbandit._checks import Array, as_range, multiplier, nonnegative, positive, probability
+from mixbandit._schema import require
 from mixbandit.data import Data, Ridge, widened
 from mixbandit.errors import InvalidInput
 from mixbandit.features import FeatureMap, as_feature_map
@@ -131,8 +132,9 @@ class MartingaleRule(BallRule):
             raise not_storable(self.mixture)
         return {"cost": data.memory.state_dict()}
 
-    def recall(self, state: Mapping[str, Any]) -> Cost:
-        return self._unused_cost.recall(state["cost"])
+    def recall(self, state: Mapping[str, Any], data: Data) -> Cost:
+        require(state["cost"] is not None, "sequence", "lacks 'cost'")
+        return self._unused_cost.recall(state["cost"], data)
 
     def stated(self) -> str:
         return f"sigma={self.sigma:g}, norm_bound={self.norm_bound:g}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from mixbandit._checks import one_of, positive, probability
+from mixbandit._checks import multiplier, one_of, positive, probability
 from mixbandit.data import Data, widened
 from mixbandit.features import FeatureMap, as_feature_map
 from mixbandit.mixtures import log_det
@@ -75,6 +75,6 @@ class OFULSequence(ConfidenceSequence):
         on_empty: str = "raise",
     ) -> None:
         phi, level = as_feature_map(features), positive(sigma, "sigma")
-        fixed = level**2 if alpha is None else positive(alpha, "alpha")
+        fixed = level**2 if alpha is None else multiplier(alpha, "alpha")
         rule = OFULRule(phi.dim, level, positive(norm_bound, "norm_bound"), probability(delta, "delta"), fixed)
         super().__init__(phi, rule, on_empty=one_of(on_empty, ON_EMPTY, "on_empty"))

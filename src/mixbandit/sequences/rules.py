@@ -85,8 +85,8 @@ class Rule(abc.ABC):
         """What is remembered besides the factor, for `state_dict`."""
         return {}
 
-    def recall(self, state: Mapping[str, Any]) -> Any:
-        """The memory that a state describes."""
+    def recall(self, state: Mapping[str, Any], data: Data) -> Any:
+        """The memory that a state, already checked, describes beside these data."""
         return None
 
     def audit(self, data: Data, response: Response) -> Audit:

@@ -1,10 +1,12 @@
 """The solver of `dual`, compiled by numba, a row at a time; notation and formulas are explained there.
 
-Compiled code is cached on disk until this file changes. Tolerances, which `dual` may change, are arguments.
+Compiled code is cached on disk until this file changes (`_compile_cache`). Tolerances, which `dual` may change, are
+arguments.
 """
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable
 from typing import Any
@@ -12,18 +14,23 @@ from typing import Any
 import numba
 import numpy as np
 
+from mixbandit.sets._compile_cache import CheckedCache
 from mixbandit.sets.base import BALL, ELLIPSOID, INTERIOR
+
+logger = logging.getLogger(__name__)
 
 _TINY = float(np.finfo(np.float64).tiny)
 
 
 def _jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    """Compile, and cache the result on disk where possible."""
-    options = {"error_model": "numpy", **options}  # division by zero gives infinity or NaN, as in `dual`
+    """Compile when first called, and cache the result on disk where possible."""
+    # Division by zero gives infinity or NaN, as in `dual`.
+    compiled = numba.njit(**{"error_model": "numpy", **options})(function)
     try:
-        return numba.njit(cache=True, **options)(function)  # type: ignore[no-any-return]
-    except RuntimeError:  # no writable cache directory
-        return numba.njit(**options)(function)  # type: ignore[no-any-return]
+        compiled._cache = CheckedCache(function)  # where `cache=True` puts numba's own
+    except Exception:  # no folder can be written to, or this numba caches in another way
+        logger.info("compiled code is not cached", exc_info=True)
+    return compiled  # type: ignore[no-any-return]
 
 
 def _sums(s, centre, z, p, null, alpha):

@@ -86,6 +86,18 @@ def solve(problem: Problem, p: Array, null: Array, start: float, with_theta: boo
     kernel = _compiled_kernel()
     if kernel is None:
         return _solve_vectorised(problem, p, null, start, tolerance, with_theta)
+    return _solve_compiled(kernel, problem, p, null, start, tolerance, with_theta)
+
+
+def _solve_compiled(
+    kernel: Callable[..., Any],
+    problem: Problem,
+    p: Array,
+    null: Array,
+    start: float,
+    tolerance: float,
+    with_theta: bool,
+) -> Solution:
     n = len(p)
     value, alpha, along_null = np.empty((3, n))
     case = np.empty(n, dtype=np.int64)
@@ -103,10 +115,23 @@ def _compiled_kernel() -> Callable[..., Any] | None:
         return None
     try:
         from mixbandit.sets._compiled import solve_rows
+
+        _check_agreement(solve_rows)
     except Exception:  # if numba is broken, numpy does the same
         logger.warning("numba is installed but does not work; the slower numpy solver is used", exc_info=True)
         return None
     return solve_rows
+
+
+def _check_agreement(kernel: Callable[..., Any]) -> None:
+    """Raise RuntimeError unless compiled code solves a small problem as numpy does; the first call compiles it."""
+    # All three cases occur.
+    problem = Problem(np.array([2.0, 0.5]), np.array([0.9, 0.2]), 0.05)
+    p, null = np.array([[0.6, 0.0], [0.6, 0.8], [-0.8, 0.36], [0.48, 0.14]]), np.array([0.8, 0.0, 0.48, 0.866])
+    compiled = _solve_compiled(kernel, problem, p, null, 0.1, _THETA_TOLERANCE, True)
+    expected = _solve_vectorised(problem, p, null, 0.1, _THETA_TOLERANCE, True)
+    if not np.allclose(compiled.value, expected.value, rtol=1e-9, atol=0.0):
+        raise RuntimeError(f"compiled code gives {compiled.value}, numpy {expected.value}")
 
 
 def _solve_vectorised(

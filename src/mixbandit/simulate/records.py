@@ -13,12 +13,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixbandit import plots
-from mixbandit._checks import Array, as_path, as_text, instance_of, shown
+from mixbandit._checks import (
+    LARGEST_DATUM,
+    Array,
+    as_number,
+    as_path,
+    as_text,
+    check_finite,
+    finite,
+    flag,
+    instance_of,
+    shown,
+)
 from mixbandit._extras import import_extra
 from mixbandit._files import write_atomically
+from mixbandit._schema import array, checked, count, list_of, optional, real, record, scalar
 from mixbandit.actions import storable_label
 from mixbandit.bandits import Choice
-from mixbandit.errors import InvalidInput, reading
+from mixbandit.errors import InvalidInput
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -152,5 +164,40 @@ class Records:
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any]) -> Records:
-        with reading("the records"):
-            return cls([Record(**row) for row in state["rows"]])
+        return cls([Record(**row) for row in checked(RECORDS, state, "records")["rows"]])
+
+
+def _any_number(value: float, where: str) -> float:
+    return as_number(value, where)
+
+
+def _reward(value: float, where: str) -> float:
+    check_finite(np.asarray(as_number(value, where)), where, LARGEST_DATUM)
+    return float(value)
+
+
+RECORDS = record(
+    {
+        "rows": list_of(
+            record(
+                {
+                    "round": count,
+                    "id": count,
+                    "action": array(None),
+                    "label": scalar,
+                    "context": optional(array(None)),
+                    "lower": real(finite),
+                    "upper": real(finite),
+                    "trusted": flag,
+                    "reward": real(_reward),
+                    "expected": optional(real(_any_number)),
+                    "best": optional(real(_any_number)),
+                    "told": optional(count),
+                    "ask_seconds": real(finite),
+                    "tell_seconds": real(finite),
+                }
+            )
+        )
+    }
+)
+"""The state of the records of a run."""

@@ -26,12 +26,13 @@ from mixbandit._checks import (
     positive_int,
     shown,
 )
-from mixbandit._files import read_state, write_state
-from mixbandit.bandits import Choice, Policy, difference, is_state_of
+from mixbandit._files import digest, read_state, write_state
+from mixbandit._schema import check_type, checked, mapping, record, require
+from mixbandit.bandits import POLICY, Choice, Policy, difference, is_state_of
 from mixbandit.certificates import Certificate
-from mixbandit.errors import DamagedState, InvalidInput
+from mixbandit.errors import InvalidInput
 from mixbandit.simulate.environments import Environment
-from mixbandit.simulate.records import Record, Records
+from mixbandit.simulate.records import RECORDS, Record, Records
 
 logger = logging.getLogger(__name__)
 
@@ -117,6 +118,10 @@ def run(
     return going.records
 
 
+RUN = record({"environment": mapping, "policy": POLICY, "records": RECORDS})
+"""The state of a run, in a checkpoint."""
+
+
 class _Run:
     """A run in progress, with the rewards still to be told."""
 
@@ -169,18 +174,22 @@ class _Run:
                 self._save(file)
 
     def resume(self, state: Mapping[str, Any]) -> None:
-        if state.get("type") != "Run":
-            raise DamagedState(f"the checkpoint holds a {state.get('type')!r}, not a run")
-        if state.get("environment") != self.environment.fingerprint():
+        check_type(state, "run", ["Run"])
+        fields = checked(RUN, state, "run")
+        if digest(fields["environment"]) != digest(self.environment.fingerprint()):
             raise InvalidInput("the checkpoint is from a run on another environment; use another file")
-        if not is_state_of(type(self.policy), state["policy"]):
-            raise InvalidInput(f"the checkpoint is from a run of {state['policy'].get('type')}; use another file")
-        stored = type(self.policy).from_state_dict(state["policy"], self.policy.sequence.features)
+        if not is_state_of(type(self.policy), fields["policy"]):
+            raise InvalidInput(f"the checkpoint is from a run of {fields['policy']['type']}; use another file")
+        stored = type(self.policy).from_state_dict(fields["policy"], self.policy.sequence.features)
         found = difference(self.policy, stored)
         if found is not None:
             raise InvalidInput(f"the checkpoint is from a run of another policy ({found}); use another file")
+        records = Records.from_state_dict(fields["records"])
+        waiting = {choice.id for choice in stored.pending}
+        told_twice = len(waiting & {row.id for row in records}) < sum(row.id in waiting for row in records)
+        require(not told_twice, "run.records", "must have one row for each choice that waits for its reward")
         self.policy.state = stored.state
-        self.records.rows[:] = Records.from_state_dict(state["records"]).rows
+        self.records.rows[:] = records.rows
         logger.info("resuming from round %d", len(self.records))
 
     def _save(self, file: Path) -> None:

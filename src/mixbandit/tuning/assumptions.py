@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from mixbandit._checks import (
     LARGEST_DATUM,
     Array,
+    as_range,
     check_finite,
     nonnegative,
     one_of,
@@ -24,6 +25,7 @@ from mixbandit._checks import (
     positive_int,
     probability,
 )
+from mixbandit._schema import checked, integer, one_of_these, optional, real, record
 from mixbandit.errors import AssumptionsMissing, InvalidInput, reading
 from mixbandit.features import FeatureMap, RandomFourier, WithConstant
 from mixbandit.mixtures import Forecaster, Mixture, Scaled
@@ -219,9 +221,25 @@ class Assumptions:
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any]) -> Assumptions:
+        stored = checked(ASSUMPTIONS, state, "assumptions")
         with reading("the assumptions"):
-            ends = state["reward_range"]
-            return cls(**{**state, "reward_range": None if ends is None else (float(ends[0]), float(ends[1]))})
+            found = cls(**stored)
+            found.check_complete()
+        return found
+
+
+ASSUMPTIONS = record(
+    {
+        "reward_range": optional(as_range),
+        "samples": optional(integer(1)),
+        "sigma": optional(real(positive)),
+        "norm_bound": optional(real(positive)),
+        "delta": real(probability),
+        "misspecification": real(nonnegative),
+        "direction": optional(one_of_these(*DIRECTIONS)),
+    }
+)
+"""The state of assumptions."""
 
 
 def default_features(space: Space) -> FeatureMap:

@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from mixbandit._checks import Array, as_number, flag, is_integer, shown
-from mixbandit.errors import DamagedState, InvalidInput, NotStorable
+from mixbandit._checks import Array, as_number, as_text, finite, flag, is_integer, shown
+from mixbandit._schema import list_of, optional, real, record, scalar, tagged
+from mixbandit.errors import InvalidInput, NotStorable
 from mixbandit.tuning.choices import Choices, are_equal
 
 # With more values than this, they are not listed: the coordinate is treated as continuous, then rounded.
@@ -352,12 +353,26 @@ def _beyond(low: float, log_ratio: float, last: float) -> float:
     return math.exp(min(math.log(low) + log_ratio, math.log(last))) - low
 
 
+def _whole(value: Any, where: str) -> int:
+    # Without limits: the parameter itself knows which it can work with.
+    if not is_integer(value):
+        raise InvalidInput(f"{where} must be an integer, got {shown(value)}")
+    return int(value)
+
+
+_NUMBER = real(finite)
+PARAMETER = tagged(
+    {
+        "Categorical": record({"name": as_text, "choices": list_of(scalar, least=1)}),
+        "Float": record({"name": as_text, "low": _NUMBER, "high": _NUMBER, "log": flag, "step": optional(_NUMBER)}),
+        "Int": record({"name": as_text, "low": _whole, "high": _whole, "log": flag, "step": _whole}),
+    },
+    "a parameter",
+)
+"""The state of a parameter, with its name in the space."""
+
+
 def parameter_from_state_dict(state: Mapping[str, Any]) -> Parameter:
-    kind = state["type"]
-    if kind == "Categorical":
-        return Categorical(state["choices"])
-    if kind == "Float":
-        return Float(state["low"], state["high"], bool(state["log"]), state["step"])
-    if kind == "Int":
-        return Int(int(state["low"]), int(state["high"]), bool(state["log"]), int(state["step"]))
-    raise DamagedState(f"a parameter of unknown type {kind!r}")
+    """The parameter of a state in the form of `PARAMETER`."""
+    kinds: dict[str, type[Parameter]] = {"Categorical": Categorical, "Float": Float, "Int": Int}
+    return kinds[state["type"]](**{key: value for key, value in state.items() if key not in ("type", "name")})

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from mixbandit._checks import LARGEST_BATCH, Array, as_generator, as_text, as_vector, instance_of, positive_int, shown
+from mixbandit._schema import Fields, checked, list_of, record, require, scalar
 from mixbandit.actions import Box, Levels, MixedBox, OneHot, Pin
 from mixbandit.errors import InvalidInput, reading
 from mixbandit.tuning.conditions import Conditions
-from mixbandit.tuning.parameters import Categorical, Parameter, parameter_from_state_dict
+from mixbandit.tuning.parameters import PARAMETER, Categorical, Parameter, parameter_from_state_dict
 
 # The largest error of a coordinate after encoding and decoding.
 _ROUNDING = 1e-12
@@ -168,9 +169,26 @@ class Space(Mapping[str, Parameter]):
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any]) -> Space:
+        stored = checked(SPACE, state, "space")
         with reading("the space"):
-            parameters = {str(part["name"]): parameter_from_state_dict(part) for part in state["parameters"]}
-            return cls(parameters, {part["name"]: (part["on"], part["values"]) for part in state["conditions"]})
+            parameters = {part["name"]: parameter_from_state_dict(part) for part in stored["parameters"]}
+            return cls(parameters, {part["name"]: (part["on"], part["values"]) for part in stored["conditions"]})
+
+
+def _check_names(stored: Fields, where: str) -> None:
+    for field in ("parameters", "conditions"):
+        names = [part["name"] for part in stored[field]]
+        require(len(set(names)) == len(names), f"{where}.{field}", "must have different names")
+
+
+SPACE = record(
+    {
+        "parameters": list_of(PARAMETER, least=1),
+        "conditions": list_of(record({"name": as_text, "on": as_text, "values": list_of(scalar, least=1)})),
+    },
+    _check_names,
+)
+"""The state of a space."""
 
 
 def same_row(one: Array, other: Array) -> bool:

@@ -15,6 +15,7 @@ from mixbandit._checks import (
     as_generator,
     as_number,
     as_path,
+    finite,
     flag,
     instance_of,
     is_integer,
@@ -24,17 +25,31 @@ from mixbandit._checks import (
     shown,
 )
 from mixbandit._files import read_state, write_state
-from mixbandit.bandits import ActingRule, Choice, Optimism, Policy, persistent, policy_from_state_dict
+from mixbandit._schema import (
+    Fields,
+    check_type,
+    checked,
+    count,
+    integer,
+    list_of,
+    mapping_of,
+    optional,
+    real,
+    record,
+    require,
+    scalar,
+)
+from mixbandit.bandits import POLICY, ActingRule, Choice, Optimism, Policy, persistent, policy_from_state_dict
 from mixbandit.bandits.choosing import nudged
 from mixbandit.bandits.state import Anticipated
-from mixbandit.errors import DamagedState, InvalidInput, reading
+from mixbandit.errors import InvalidInput, reading
 from mixbandit.features import FeatureMap
 from mixbandit.mixtures import Forecaster, Mixture
 from mixbandit.sequences import Moment, setting
-from mixbandit.tuning.assumptions import Assumptions, Stated
+from mixbandit.tuning.assumptions import ASSUMPTIONS, Assumptions, Stated
 from mixbandit.tuning.reports import Reports, TunerState
 from mixbandit.tuning.runs import read_run
-from mixbandit.tuning.space import Space
+from mixbandit.tuning.space import SPACE, Space
 from mixbandit.tuning.trials import Told, Trial
 
 # Chosen by measurement (docs/tuning.md): acting on a twentieth of the half-width earns more than on all of it, once a
@@ -255,20 +270,20 @@ class Tuner(Reports):
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any], features: FeatureMap | None = None) -> Self:
         """The tuner of a `state_dict`; pass `features` again if they are a user's function."""
-        if state.get("type") != "Tuner":
-            raise DamagedState(f"this is the state of a {state.get('type')!r}, not of a Tuner")
+        check_type(state, "Tuner", ["Tuner"])
+        stored = checked(TUNER, state, "tuner")
         new = cls.__new__(cls)
         with reading("the tuner"):
-            new.space = Space.from_state_dict(state["space"])
-            new.assumptions = Assumptions.from_state_dict(state["objective"])
-            new.initial, new._spread_seed = int(state["initial"]), int(state["spread_seed"])
-            new._policy = policy_from_state_dict(state["policy"], features)
+            new.space = Space.from_state_dict(stored["space"])
+            new.assumptions = Assumptions.from_state_dict(stored["objective"])
+            new.initial, new._spread_seed = stored["initial"], stored["spread_seed"]
+            new._policy = policy_from_state_dict(stored["policy"], features)
+            require(new._policy.actions == new.space.region, "tuner.policy.actions", "must be those of the space")
             new._policy.sequence.silent = True
             history = persistent.EMPTY
-            for i, part in enumerate(state["history"]):
-                told = Told(part["parameters"], part["value"], part["interval"] and tuple(part["interval"]))
-                history = persistent.put(history, i, told)
-            new.state = TunerState(new._policy.state, history, int(state["spread_used"]))
+            for i, part in enumerate(stored["history"]):
+                history = persistent.put(history, i, Told(**part))
+            new.state = TunerState(new._policy.state, history, stored["spread_used"])
         return new
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -279,3 +294,38 @@ class Tuner(Reports):
     def load(cls, path: str | os.PathLike[str], features: FeatureMap | None = None) -> Self:
         """Continue from a file, bit for bit."""
         return cls.from_state_dict(read_state(as_path(path)), features)
+
+
+def _interval(value: Any, where: str) -> tuple[float, float]:
+    require(isinstance(value, list | tuple) and len(value) == 2, where, "must be a pair of numbers")
+    return real(finite)(value[0], f"{where}[0]"), real(finite)(value[1], f"{where}[1]")
+
+
+def _check_tuner(stored: Fields, where: str) -> None:
+    told, asked = stored["policy"]["sequence"]["statistics"]["count"], stored["policy"]["ledger"]["next_id"]
+    values = len(stored["history"])
+    require(values <= told, f"{where}.history", f"must not be longer than the {told} values learnt, got {values}")
+    plain = not any(part["context"] for part in stored["policy"]["ledger"]["open"])
+    require(plain, f"{where}.policy.ledger.open", "must have no context")
+    used = stored["spread_used"]
+    require(used <= told + asked, f"{where}.spread_used", f"must be at most {told + asked}, got {used}")
+    names = {part["name"] for part in stored["space"]["parameters"]}
+    known = all(part["parameters"].keys() <= names for part in stored["history"])
+    require(known, f"{where}.history", f"must be about the parameters {', '.join(sorted(names))}")
+
+
+TUNER = record(
+    {
+        "space": SPACE,
+        "objective": ASSUMPTIONS,
+        "policy": POLICY,
+        "initial": count,
+        "spread_seed": integer(0, 2**64),
+        "spread_used": count,
+        "history": list_of(
+            record({"parameters": mapping_of(scalar), "value": real(finite), "interval": optional(_interval)})
+        ),
+    },
+    _check_tuner,
+)
+"""The state of a tuner."""

@@ -1,0 +1,125 @@
+"""A damaged cache of compiled code costs time and one warning, never a crash or a number."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from mixbandit.sets import dual
+
+numba = pytest.importorskip("numba")
+_compiled = pytest.importorskip("mixbandit.sets._compiled")
+_compile_cache = pytest.importorskip("mixbandit.sets._compile_cache")
+
+DAMAGES = {
+    "empty": lambda content: b"",
+    "half": lambda content: content[: len(content) // 2],
+    "garbage": lambda content: b"\x80\x04garbage" * 500,
+    "one bit of machine code": lambda content: content[:-50] + bytes([content[-50] ^ 1]) + content[-49:],
+    "longer": lambda content: content + b"\0",
+}
+
+
+def damage(folder, how):
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    for path in files:
+        path.write_bytes(DAMAGES[how](path.read_bytes()))
+    return files
+
+
+def double(x):
+    return 2.0 * x
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    _compile_cache._say_once.cache_clear()
+    return tmp_path / "cache"
+
+
+def called():
+    """As a new process would: the value, and whether the code came from the cache."""
+    compiled = _compiled._jit(double)
+    return compiled(1.5), sum(compiled.stats.cache_hits.values())
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_damaged_code_is_compiled_again_with_one_warning(how, cache, caplog):
+    assert [called(), called()] == [(3.0, 0), (3.0, 1)]
+    assert not caplog.records
+    for _ in range(2):
+        assert len(damage(cache, how)) == 1
+        assert called() == (3.0, 0)
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "is damaged and is compiled again" in caplog.text
+    assert called() == (3.0, 1)  # healed
+
+
+def test_code_of_another_numba_is_compiled_again_without_a_word(cache, caplog, monkeypatch):
+    called()
+    monkeypatch.setattr(_compile_cache.numba, "__version__", "0.0")
+    assert called() == (3.0, 0)
+    assert not caplog.records
+
+
+def test_where_nothing_can_be_cached_it_works_without(cache):
+    cache.write_text("a file in the way")
+    assert called() == (3.0, 0)
+
+
+def test_what_cannot_be_read_or_written_is_one_warning_each(cache, caplog):
+    called()
+    (path,) = (path for path in cache.rglob("*") if path.is_file())
+    path.unlink()
+    path.mkdir()
+    for _ in range(2):
+        assert called() == (3.0, 0)
+    assert ["cannot be read" in caplog.records[0].message, "cannot be cached" in caplog.records[1].message] == [
+        True
+    ] * 2
+    assert len(caplog.records) == 2
+
+
+def test_compiled_code_that_disagrees_with_numpy_is_not_used(monkeypatch, caplog):
+    def wrong(*arguments):
+        for array in arguments[12:]:
+            array[...] = 1.0
+
+    monkeypatch.setattr(_compiled, "solve_rows", wrong)
+    dual._compiled_kernel.cache_clear()
+    try:
+        assert dual._compiled_kernel() is None
+    finally:
+        dual._compiled_kernel.cache_clear()
+    assert "the slower numpy solver is used" in caplog.text
+
+
+REAL = """
+import numpy as np
+import mixbandit as mb
+from mixbandit.sets import dual
+
+cs = mb.MartingaleMixture(3, sigma=0.1, norm_bound=2.0).update(np.eye(3)[:2], [0.5, 0.2])
+print(repr(float(cs.upper([[0.3, 0.2, 1.0]])[0])), dual._compiled_kernel() is not None)
+"""
+
+
+@pytest.mark.heavy
+def test_the_solver_survives_every_damage(tmp_path):
+    def run():
+        known = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+        done = subprocess.run([sys.executable, "-c", REAL], capture_output=True, text=True, env=known, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split(), done.stderr
+
+    expected, _ = run()
+    assert expected[1] == "True"
+    for how in DAMAGES:
+        assert len(damage(tmp_path, how)) >= 8
+        printed, warned = run()
+        assert printed[1] == "True", how
+        np.testing.assert_array_equal(float(printed[0]), float(expected[0]))
+        assert warned.count("is damaged and") == 1, how
