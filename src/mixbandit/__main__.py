@@ -16,13 +16,10 @@ def main() -> None:
     except MissingDependency as error:
         sys.exit(f"mixbandit: {error}")
     from mixbandit.cli import app
-    from mixbandit.cli.exits import flushed, stop_orderly
+    from mixbandit.cli.exits import stop_orderly
 
     stop_orderly()
-    try:
-        app()
-    except SystemExit as end:
-        sys.exit(flushed(end.code))
+    app()
 
 
 if __name__ == "__main__":

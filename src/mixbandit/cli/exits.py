@@ -12,10 +12,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
 import traceback
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
@@ -60,35 +62,32 @@ def code_of(interrupt: KeyboardInterrupt) -> int:
 class Commands(TyperGroup):
     """The commands, with errors turned into messages and exit codes in one place."""
 
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        with _ending():  # --help and --version are done here
+            return super().make_context(*arguments, **options)
+
     def invoke(self, ctx: Any) -> Any:
-        try:
+        with _ending():
             return super().invoke(ctx)
-        except KeyboardInterrupt as interrupt:
-            raise typer.Exit(code_of(interrupt)) from None
-        except BrokenPipeError:
-            raise typer.Exit(_UNREAD) from None
-        except (MixbanditError, OSError, MemoryError) as error:
-            raise typer.Exit(_told(error)) from None
-        except Exception as error:
-            if _is_of_typer(error):
-                raise
-            _say(f"{type(error).__name__}: {error}")
-            _say("this is a bug in mixbandit: please report it, with the traceback that MIXBANDIT_DEBUG=1 shows")
-            _trace(error)
-            raise typer.Exit(FAILED) from None
 
 
-def flushed(code: Any) -> Any:
-    """The exit code once all output is written: a full disk or a closed pipe may show only then."""
+@contextlib.contextmanager
+def _ending() -> Iterator[None]:
     try:
-        sys.stdout.flush()
-        return code
-    except OSError as error:
-        # What is left in the buffer would fail again, with a traceback, when the process ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):
-            return code or _UNREAD
-        return code or _told(error)
+        yield
+    except KeyboardInterrupt as interrupt:
+        raise typer.Exit(code_of(interrupt)) from None
+    except BrokenPipeError:
+        raise typer.Exit(_UNREAD) from None
+    except (MixbanditError, OSError, MemoryError) as error:
+        raise typer.Exit(_told(error)) from None
+    except Exception as error:
+        if _is_of_typer(error):
+            raise
+        _say(f"{type(error).__name__}: {error}")
+        _say("this is a bug in mixbandit: please report it, with the traceback that MIXBANDIT_DEBUG=1 shows")
+        _trace(error)
+        raise typer.Exit(FAILED) from None
 
 
 def _told(error: MixbanditError | OSError | MemoryError) -> int:
@@ -108,12 +107,17 @@ def _told(error: MixbanditError | OSError | MemoryError) -> int:
 def _say(text: str) -> None:
     # Control characters in a file must not reach the terminal.
     shown = "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in masked(text))
-    print(f"mixbandit: {shown}", file=sys.stderr)  # noqa: T201
+    _write(f"mixbandit: {shown}")
 
 
 def _trace(error: BaseException) -> None:
     if os.environ.get("MIXBANDIT_DEBUG"):
-        print(masked("".join(traceback.format_exception(error))), file=sys.stderr)  # noqa: T201
+        _write(masked("".join(traceback.format_exception(error))))
+
+
+def _write(text: str) -> None:
+    with contextlib.suppress(OSError):  # if nobody can be told, the exit code has to do
+        print(text, file=sys.stderr)  # noqa: T201
 
 
 def _is_of_typer(error: Exception) -> bool:

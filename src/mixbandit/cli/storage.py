@@ -70,8 +70,8 @@ def _reading(source: str) -> Iterator[None]:
     except MixbanditError:
         raise
     except ImportError as error:
-        cause = error.__cause__ if isinstance(error.__cause__, ImportError) else error
-        missing = (cause.name or "its driver").partition(".")[0]
+        first = error.__cause__ if isinstance(error.__cause__, ImportError) else error
+        missing = (first.name or "its driver").partition(".")[0]
         raise MissingDependency(
             f"reading {masked(source)} needs {missing}, which is not installed: "
             f"pip install '{_DRIVERS.get(missing, missing)}'"
