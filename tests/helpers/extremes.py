@@ -51,7 +51,9 @@ def linear_mixture(rng, d):
         return mb.Scaled(size(rng, SETTING))
     root = rng.normal(size=(d, d))
     covariance = root @ root.T + np.eye(d)
-    return mb.Linear(rng.normal(size=d) * size(rng, (-50, 49)), 0.5 * (covariance + covariance.T) * size(rng, (-39, 38)))
+    return mb.Linear(
+        rng.normal(size=d) * size(rng, (-50, 49)), 0.5 * (covariance + covariance.T) * size(rng, (-39, 38))
+    )
 
 
 def mixture(rng, d, nested=False):

@@ -11,7 +11,6 @@ from mixbandit.sets import dual
 from tests.helpers.exact_arithmetic import ExactSet
 from tests.helpers.extremes import learn_and_ask, learn_the_truth
 
-
 # Cases of seed 0 that once overflowed or divided by zero.
 ONCE_WRONG = [504, 651, 725, 784, 1927, 2116, 2287, 2323, 2704, 2938]
 

@@ -28,7 +28,6 @@ from mixbandit.data import Data
 from mixbandit.errors import DamagedState, NotStorable
 from mixbandit.features import FeatureMap
 
-
 # Forecasts beyond this, in units of σ, are rounding errors that grew, and are not used. Their squares are floats.
 LARGEST = 1e130
 
