@@ -55,6 +55,31 @@ def test_the_jacobian_agrees_with_vjp(phi):
 
 
 @pytest.mark.parametrize("phi", MAPS, ids=IDS)
+def test_single_inputs_give_what_whole_rows_give(phi):
+    """Features of rows that differ in one input, maps of some inputs, derivatives by some of them."""
+    rng = np.random.default_rng(3)
+    base, columns, values = rng.normal(size=phi.dim_in), rng.integers(0, phi.dim_in, size=5), rng.normal(size=5)
+    rows = np.tile(base, (5, 1))
+    rows[np.arange(5), columns] = values
+    np.testing.assert_allclose(phi.exchanged(base, columns, values), phi(rows), rtol=1e-12, atol=1e-12)
+    some = np.unique(columns)
+    inner = phi.restricted(base, some)
+    assert (inner.dim_in, inner.dim) == (len(some), phi.dim)
+    np.testing.assert_allclose(inner(rows[:, some]), phi(rows), rtol=1e-12, atol=1e-12)
+    v = rng.normal(size=(5, phi.dim))
+    np.testing.assert_allclose(inner.vjp(rows[:, some], v), phi.vjp(rows, v)[:, some], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(phi.jacobian_along(rows, some), phi.jacobian(rows)[:, :, some], rtol=1e-12, atol=1e-12)
+
+
+def test_wide_rows_that_are_mostly_zero_have_the_features_of_all_others():
+    phi, dense = mb.RandomFourier(600, 20, rng=0), np.random.default_rng(0).normal(size=(4, 600))
+    rows = np.where(np.arange(600) % 7 == 0, dense, 0.0)
+    for actions in (rows, dense, np.zeros((2, 600))):
+        expected = np.sqrt(2.0 / 20) * np.cos(actions @ phi.weights.T + phi.offset)
+        np.testing.assert_allclose(phi(actions), expected, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("phi", MAPS, ids=IDS)
 def test_features_and_gradients_at_once_are_those_one_after_the_other(phi):
     rng = np.random.default_rng(2)
     actions, v = rng.normal(size=(6, phi.dim_in)), rng.normal(size=(6, phi.dim))

@@ -30,6 +30,30 @@ def test_labels_come_in_any_iterable_and_any_hashable():
     assert repr(mb.Arms([1, 2], labels="ab")) == "Arms(2 of dimension 1, labelled)"
 
 
+class Counted:
+    """A label that counts how often labels are compared."""
+
+    compared = 0
+
+    def __init__(self, number):
+        self.number = number
+
+    def __hash__(self):
+        return hash(self.number)
+
+    def __eq__(self, other):
+        Counted.compared += 1
+        return self.number == other.number
+
+
+def test_a_repeated_label_is_found_without_comparing_all_pairs():
+    n = 2000
+    Counted.compared = 0
+    with pytest.raises(mb.InvalidInput, match="occurs more than once"):
+        mb.Arms(np.zeros((n, 1)), labels=[Counted(i) for i in [*range(n - 1), n - 2]])
+    assert Counted.compared < 5 * n
+
+
 def test_labels_of_numpy_become_pythons_own():
     # They must survive a file, in which numpy's types have no place.
     labels = mb.Arms([1, 2, 3], labels=[np.int64(3), np.str_("q"), np.float64(0.5)]).labels

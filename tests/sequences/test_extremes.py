@@ -23,6 +23,7 @@ def test_nothing_is_nan_and_every_error_is_ours():
 
 @pytest.mark.filterwarnings("ignore::mixbandit.AssumptionsRefutedWarning")
 def test_rounding_excludes_no_truth():
+    assert learn_the_truth(1, 2441) == "covered"  # once empty: a prior far away, with general weights
     outcomes = Counter(learn_the_truth(0, case) for case in range(200))
     assert outcomes["covered"] > 60
     assert outcomes["below rounding"] > 20

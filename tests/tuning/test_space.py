@@ -1,3 +1,4 @@
+import copy
 import math
 
 import numpy as np
@@ -82,6 +83,110 @@ def test_very_many_integers_are_rounded_and_not_listed():
     assert space.decode(space.encode(parameters)) == parameters
 
 
+@given(st.data())
+def test_every_integer_comes_back_wherever_its_range_lies(data):
+    digits = data.draw(st.integers(0, 299))
+    low = data.draw(st.integers(-(10**digits), 10**digits))
+    step = data.draw(st.integers(1, max(10 ** (digits // 2), 1)))
+    count = data.draw(st.integers(1, 60))
+    log = low > 0 and data.draw(st.booleans())
+    parameter = Int(low, low + count * step + data.draw(st.integers(0, step - 1)), log=log, step=step)
+    values = [low + i * step for i in range(count + 1)]
+    coordinates = [parameter.encode(value, "n") for value in values]
+    assert [parameter.decode(coordinate) for coordinate in coordinates] == values
+    assert parameter.last == values[-1]
+    positions = np.concatenate(coordinates)
+    assert (positions[0], positions[-1]) == (0.0, 1.0)
+    assert (np.diff(positions) > 0.0).all()
+    np.testing.assert_array_equal(parameter.levels[:, 0], positions)
+
+
+def test_an_integer_next_to_2_to_the_60_is_tuned():
+    space = Space({"n": Int(2**60, 2**60 + 10)})
+    tuner = mb.Tuner(space, reward_range=(0, 1), samples=100, rng=0)
+    for i in range(11):
+        tuner.tell(tuner.adopt({"n": 2**60 + i}), 1.0 - 0.05 * abs(i - 7))
+    assert tuner.recommend().parameters["n"] in range(2**60, 2**60 + 11)
+    assert len({told.parameters["n"] for told in tuner.history}) == 11
+    assert {p["n"] for p in space.sample(300, rng=0)} == set(range(2**60, 2**60 + 11))
+    with pytest.raises(mb.InvalidInput, match="n must lie between"):
+        space.encode({"n": 2**60 + 11})
+    with pytest.raises(mb.InvalidInput, match="plus a multiple"):
+        Space({"n": Int(2**60, 2**60 + 10, step=5)}).encode({"n": 2**60 + 6})
+
+
+@pytest.mark.parametrize(
+    "parameter",
+    [
+        Int(-(2**63), 2**63 - 1),
+        Int(0, 10**30),
+        Int(1, 10**30, log=True),
+        Float(-1.7e308, 1.7e308),
+        Float(0.0, 5e-324),
+        Float(5e-324, 1.7976931348623157e308, log=True),
+        Float(1.0, 1.0 + 2.3e-16),
+        Float(1.0, 1.0 + 2.3e-16, log=True),
+        Float(1e300, math.nextafter(1e300, math.inf)),
+        Float(0.0, 1.0, step=1e-20),
+    ],
+    ids=repr,
+)
+def test_ranges_of_any_size_have_values_inside(parameter):
+    for position in (0.0, 1e-17, 0.3, 0.5, math.nextafter(1.0, 0.0), 1.0):
+        value = parameter.decode(np.array([position]))
+        assert parameter.low <= value <= parameter.high
+        assert 0.0 <= parameter.encode(value, "x")[0] <= 1.0
+    assert parameter.decode(np.array([0.0])) == parameter.low
+    assert parameter.decode(np.array([1.0])) == parameter.high
+    space = Space({"x": parameter})
+    assert all(parameter.low <= p["x"] <= parameter.high for p in [*space.sample(5, rng=0), *space.spread(5, rng=0)])
+
+
+def test_positions_on_a_range_that_overflows_are_in_order():
+    parameter = Float(-1.7e308, 1.7e308)
+    values = [parameter.decode(np.array([q])) for q in (0.0, 0.25, 0.5, 0.75, 1.0)]
+    np.testing.assert_allclose(values, [-1.7e308, -0.85e308, 0.0, 0.85e308, 1.7e308], atol=1e293)
+    np.testing.assert_allclose([parameter.encode(v, "x")[0] for v in values], [0.0, 0.25, 0.5, 0.75, 1.0])
+
+
+class Counted(str):
+    """A choice that counts how often choices are compared."""
+
+    compared = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other):
+        Counted.compared += 1
+        return str.__eq__(self, other)
+
+
+def test_choices_are_found_without_comparing_all_of_them():
+    Counted.compared = 0
+    parameter = Categorical([Counted(i) for i in range(1000)])
+    assert [parameter.index(Counted(i), "x") for i in range(1000)] == list(range(1000))
+    assert Counted.compared < 10_000
+    space = Space({"x": parameter, "y": Float(0, 1)}, {"y": ("x", parameter.choices[::2])})
+    Counted.compared = 0
+    assert [space.is_active("y", {"x": choice}) for choice in parameter.choices[:4]] == [True, False, True, False]
+    assert Counted.compared < 100
+
+
+@pytest.mark.parametrize("twice", [math.nan, [1], {"a": 1}, "a"], ids=repr)
+def test_choices_of_any_kind_must_differ(twice):
+    other = float("nan") if isinstance(twice, float) else copy.deepcopy(twice)
+    with pytest.raises(mb.InvalidInput, match="occurs more than once"):
+        Categorical(["b", twice, 1, other])
+    assert Categorical(["b", twice, 1]).index(other, "x") == 1
+
+
+def test_what_cannot_be_compared_is_no_choice():
+    for value in (np.zeros(2), [0.0], {}, object()):
+        with pytest.raises(mb.InvalidInput, match="x must be one of"):
+            Categorical(["a", 1, (2, 3)]).index(value, "x")
+    with pytest.raises(mb.InvalidInput, match=r"'c19', … \(500 in all\)\], got 'd'"):
+        Categorical([f"c{i}" for i in range(500)]).index("d", "x")
+
+
 def test_floats_alone_make_a_plain_box():
     assert type(Space({"x": Float(0, 1), "y": Float(1, 2, log=True)}).region) is Box
     assert isinstance(SPACE.region, MixedBox)
@@ -110,6 +215,11 @@ def test_equal_choices_of_different_types_are_different():
         (lambda: Int(0, 3, step=0), "step"),
         (lambda: Int(0, 3, step=0.5), "step must be an integer"),
         (lambda: Int(False, True), "low must be an integer"),
+        (lambda: Int(10**301, 10**302), "at most 1e300"),
+        (lambda: Int(0, 10, step=10**5000), "at most 1e300"),
+        (lambda: Float(0, 10**400), "high must be a finite number"),
+        (lambda: Float(-1e308, 1e308, step=1.0), "finitely many"),
+        (lambda: Float(0.0, 1e300, step=1e-300), "finitely many"),
         (lambda: Categorical([]), "empty"),
         (lambda: Categorical("rbf"), "list of values"),
         (lambda: Categorical(["a", "b", "a"]), "'a' occurs more than once"),
@@ -132,6 +242,10 @@ def test_bad_spaces_are_refused(make, message):
         ({"rate": "fast"}, "rate must be a number"),
         ({"rate": True}, "rate must be a number"),
         ({"kernel": "linear"}, "kernel must be one of"),
+        ({"layers": 10**5000}, "layers must lie between 1 and 5, got an integer of"),
+        ({"layers": 6}, "layers must lie between 1 and 5"),
+        ({"layers": math.inf}, "layers must lie between 1 and 5"),
+        ({"rate": 10**5000}, "rate must lie"),
         ({"layers": 2.5}, "layers must be 1 plus a multiple of 1"),
         ({"share": 0.3}, "share must be 0.0 plus a multiple of 0.25"),
         ({"depth": 3}, "'depth' unknown"),

@@ -69,6 +69,8 @@ class GeneralLambdaRule(BallRule):
         self.sigma: float = sigma
         self.lam, self.mixture = lam, mixture
         self._theta0, self._root = mixture.dense_prior(dim)
+        sizes = np.linalg.svd(self._root, compute_uv=False)
+        self._root_size, self._inverse_root_size = float(sizes[0]), 1.0 / float(sizes[-1])
 
     def start(self) -> Data:
         return Data(self.dim, memory={name: Data(self.dim) for name in _WEIGHTS})
@@ -100,7 +102,7 @@ class GeneralLambdaRule(BallRule):
     def ball_if(self, data: Data, sigma: float | None, norm_bound: float) -> ResidualBall | None:
         if sigma != self.sigma:
             return None  # λ was chosen for the stated σ
-        factor, centre, q, squares = self.pieces(data)
+        factor, centre, q, squares, lost_eta = self.pieces(data)
         _, singular, right = np.linalg.svd(factor, full_matrices=False)
         rank = numerical_rank(singular, len(centre))
         singular, basis = singular[:rank], right[:rank].T
@@ -112,10 +114,14 @@ class GeneralLambdaRule(BallRule):
         spectrum = Spectrum(self.sigma * singular, basis, self.sigma * z, 0.0, nothing, nothing)
         margin = -2.0 * self.sigma**2 * math.log(self.delta)
         excess = self.sigma**2 * excess + margin
-        # θ̄ is rounded like the terms it sums, and may be much smaller.
+        # θ̄ may be much smaller than the terms it sums, which are as inexact as the features are ill-conditioned.
         terms = float(np.linalg.norm(self._theta0) + np.linalg.norm(centre - self._theta0))
-        lost = 4.0 * math.sqrt(len(centre)) * _EPS * (float(singular.max(initial=0.0)) * terms + np.linalg.norm(offset))
-        rounding = self.sigma * (data.rounding(norm_bound) + float(lost))
+        condition = float(singular[0] / singular[-1]) if rank else 1.0
+        lost = float(singular.max(initial=0.0)) * terms * condition + float(np.linalg.norm(offset))
+        lost *= 4.0 * len(centre) * _EPS
+        if lost_eta and rank:
+            lost += lost_eta * (singular[0] * self._root_size + self._inverse_root_size / singular[-1])
+        rounding = self.sigma * (data.rounding(norm_bound) + lost)
         return ResidualBall(spectrum, excess, norm_bound, start=self.alpha0(data), margin=margin, rounding=rounding)
 
     def residual_spread(self, data: Data) -> None:
@@ -124,8 +130,8 @@ class GeneralLambdaRule(BallRule):
     def audit(self, data: Data, response: Response) -> Audit:
         return dataclasses.replace(super().audit(data, response), noise_tested=False)
 
-    def pieces(self, data: Data) -> tuple[Array, Array, Array, float]:
-        """A factor of P, θ̄, q̄, and the excess without q̄ᵀP⁺q̄ and its δ term."""
+    def pieces(self, data: Data) -> tuple[Array, Array, Array, float, float]:
+        """A factor of P, θ̄, q̄, the excess without q̄ᵀP⁺q̄ and its δ term, and the length of what η lacks."""
         posterior = data.seen_from(self._theta0, self._root)
         eta = np.asarray(posterior.basis @ (posterior.singular * posterior.z / (posterior.singular**2 + 1.0)))
         squared, convex, surplus, deficit = (data.memory[name].factor[:, :-1] for name in _WEIGHTS)
@@ -137,7 +143,8 @@ class GeneralLambdaRule(BallRule):
         factor = np.vstack((convex, half))
         centre = self._theta0 + self._root @ eta
         q = np.asarray(np.linalg.solve(self._root.T, eta))
-        return factor, centre, q, float(eta @ eta) + log_det(x, 1.0)
+        lost_eta = float(np.linalg.norm(posterior.lost_singular * posterior.lost_z))
+        return factor, centre, q, float(eta @ eta) + log_det(x, 1.0), lost_eta
 
     def memory(self, data: Data) -> dict[str, Any]:
         if callable(self.lam):
@@ -198,7 +205,7 @@ class GeneralLambda(ResidualBallSequence):
 
     def constraint(self) -> tuple[Array, Array, float]:
         """P (d, d), q (d,) and s of the set θᵀPθ − 2qᵀθ + s ≤ 0, in the paper's units."""
-        factor, centre, q, squares = self._rule.pieces(self.moment.data)
+        factor, centre, q, squares, _ = self._rule.pieces(self.moment.data)
         P = factor.T @ factor
         s = -squares - 2.0 * np.log(1.0 / self.delta)
         return P, P @ centre + q, float(centre @ P @ centre + 2.0 * q @ centre + s)
