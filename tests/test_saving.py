@@ -89,7 +89,9 @@ def test_files_from_before_keys_were_escaped_still_load(tmp_path):
     [
         "[" * 100_000 + "]" * 100_000,
         '{"a":' * 500 + "1" + "}" * 500,
+        '{"a":' * 220 + "1" + "}" * 220,
         '{"a":' + "9" * 5000 + "}",
+        '{"a":' + "9" * 4100 + "}",  # which Python still reads, unless told otherwise
         '{"a":1,"a":2}',
         '{"a":NaN}',
         '{"a":-Infinity}',

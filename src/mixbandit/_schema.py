@@ -36,7 +36,9 @@ def checked(schema: Schema, state: Any, where: str) -> Any:
 
 def check_type(state: Any, what: str, names: Collection[str]) -> None:
     """Refuse the state of something else, in words for whoever mixed up two files."""
-    kind = state.get("type") if isinstance(state, Mapping) else None
+    if not isinstance(state, Mapping):
+        raise DamagedState(f"a state must be a mapping, got {_short(state)}")
+    kind = state.get("type")
     if not isinstance(kind, str) or kind not in names:
         raise DamagedState(f"this is the state of a {shown(kind)}, not of a {what}")
 

@@ -65,8 +65,12 @@ def test_code_of_another_numba_is_compiled_again_without_a_word(cache, caplog, m
     assert not caplog.records
 
 
-def test_where_nothing_can_be_cached_it_works_without(cache):
-    cache.write_text("a file in the way")
+@pytest.mark.parametrize("error", [RuntimeError("no locator"), OSError("read-only"), AttributeError("another numba")])
+def test_where_nothing_can_be_cached_it_works_without(error, monkeypatch):
+    def fail(function):
+        raise error
+
+    monkeypatch.setattr(_compiled, "CheckedCache", fail)
     assert called() == (3.0, 0)
 
 

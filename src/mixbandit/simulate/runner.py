@@ -32,7 +32,7 @@ from mixbandit.bandits import POLICY, Choice, Policy, difference, is_state_of
 from mixbandit.certificates import Certificate
 from mixbandit.errors import InvalidInput
 from mixbandit.simulate.environments import Environment
-from mixbandit.simulate.records import RECORDS, Record, Records
+from mixbandit.simulate.records import Record, Records
 
 logger = logging.getLogger(__name__)
 
@@ -118,7 +118,8 @@ def run(
     return going.records
 
 
-RUN = record({"environment": mapping, "policy": POLICY, "records": RECORDS})
+# The records, of which there may be many, are checked where they are made.
+RUN = record({"environment": mapping, "policy": POLICY, "records": mapping})
 """The state of a run, in a checkpoint."""
 
 
