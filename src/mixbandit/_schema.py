@@ -37,7 +37,7 @@ def checked(schema: Schema, state: Any, where: str) -> Any:
 def check_type(state: Any, what: str, names: Collection[str]) -> None:
     """Refuse the state of something else, in words for whoever mixed up two files."""
     if not isinstance(state, Mapping):
-        raise DamagedState(f"a state must be a mapping, got {_short(state)}")
+        raise DamagedState(f"a state must be a mapping, got {shown(state)}")
     kind = state.get("type")
     if not isinstance(kind, str) or kind not in names:
         raise DamagedState(f"this is the state of a {shown(kind)}, not of a {what}")
