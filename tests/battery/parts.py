@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tests.battery import faults, fuzz, load, policies, tuners
+from tests.battery import bad_values, faults, fuzz, load, policies, state_files, studies, tables, tuners
 from tests.battery.tally import Tally
 
 
@@ -15,9 +15,17 @@ class Part(NamedTuple):
     under: str  # the heading on the page
 
 
+WHOLE = 10**6  # more than the table of bad values has entries: each is tried once
+
 PARTS = {
     "policies": Part("Steps in lives of a policy", policies.run, 100_000, 5_000, "inputs"),
     "tuners": Part("Steps in lives of a tuner", tuners.run, 100_000, 5_000, "inputs"),
+    "state files": Part("State files, damaged and forged in turn", state_files.run, 40_000, 2_000, "inputs"),
+    "tables": Part("Mutated CSV files", tables.run, 20_000, 2_000, "inputs"),
+    "studies": Part("Mutated Optuna studies", studies.run, 20_000, 1_000, "inputs"),
+    "bad values": Part(
+        "Bad values for every argument of every public callable", bad_values.run, WHOLE, WHOLE, "inputs"
+    ),
     "interrupts": Part("Ctrl-C at a random instruction", faults.interrupts, 3_000, 500, "faults"),
     "kills": Part("SIGKILL at a random moment", faults.kills, 200, 50, "faults"),
     "load": Part("Operations of eight processes at once", load.run, 10_000, 10_000, "load"),
