@@ -481,6 +481,7 @@ _TUNING: dict[str, Callable[[], Arguments]] = {
     "adopt": lambda: {"parameters": dict(CONFIGURATION)},
     "tell": lambda: {"trial": 6, "value": 0.5},
     "fail": lambda: {"trial": 6},
+    "learn": lambda: {"history": _history(), "value": None},
     "recommend": lambda: {"by": "lower"},
     "interval": lambda: {"parameters": dict(CONFIGURATION)},
     "reseed": lambda: {"rng": 0},
@@ -498,6 +499,18 @@ _SPACE: dict[str, Callable[[], Arguments]] = {
     "spread": lambda: {"n": 2, "rng": 0},
 }
 _VALUES = {"C": (mb.Float(1e-2, 1e2, log=True), 1.0), "i": (mb.Int(2, 9), 3), "k": (mb.Categorical(["a", "b"]), "a")}
+
+_ASSUMED = {"norm_bound": 2.0, "delta": 0.05, "misspecification": 0.0, "direction": None}
+
+
+def _history() -> list[tuple[dict[str, Any], float]]:
+    return [(parameters, 0.5) for parameters in _space().sample(4, rng=0)]
+
+
+def _certifying() -> Arguments:
+    choices = {"space": None, "value": None, "parameters": None, "features": None, "mixture": None, "rng": 0}
+    return {"history": _history(), "assumptions": mb.Assumptions((0, 1), 100), **choices}
+
 
 CALLS: tuple[Call, ...] = (
     *(Call(name, arguments) for name, arguments in CONSTRUCTORS.items()),
@@ -531,6 +544,10 @@ CALLS: tuple[Call, ...] = (
     *_many({"LinearEnvironment": _linear, "ChangingArms": _changing, "FunctionEnvironment": _function}, _ROUND),
     *_many({"Tuner": tuner}, _TUNING),
     *_many({"Space": _space}, _SPACE),
+    Call("Categorical.index", lambda: {"value": "a", "name": "k"}, lambda: mb.Categorical(["a", "b"])),
+    Call("certify", _certifying),
+    Call("Assumptions", lambda: {**_ASSUMED, "reward_range": (0.0, 1.0), "samples": 50, "sigma": None}),
+    Call("Assumptions", lambda: {**_ASSUMED, "reward_range": None, "samples": None, "sigma": 0.1}, variant="of a level"),
     *(
         Call(f"{type(parameter).__name__}.encode", functools.partial(dict, value=value, name=name), _same(parameter))
         for name, (parameter, value) in _VALUES.items()
@@ -586,10 +603,10 @@ EXCLUDED = {
     "*.cells": "called by searches",
     "*.decode": "takes coordinates that were checked",
     "Tuner.knowing": "called by the Optuna sampler with what it checked",
-    "Tuner.learn": "reads a history, which is the subject of mutated studies and tables",
-    "certify": "reads a history, which is the subject of mutated studies and tables",
-    "Assumptions": "the subject of its own tests",
-    "Assumptions.*": "the subject of its own tests",
+    "Assumptions.*": "called with what was checked",
+    "*.exchanged": "takes rows that were checked",
+    "*.jacobian_along": "takes rows that were checked",
+    "*.restricted": "takes rows that were checked",
     "*.fingerprint": "takes nothing",
 }
 
