@@ -117,7 +117,7 @@ def counted(content: bytes) -> tuple[list[str], list[list[str]]]:
     lines = content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     while lines[0].startswith("#") or not lines[0].strip():
         del lines[0]
-    header, *rows = csv.reader([f"{line}\n" for line in lines])
+    header, *rows = csv.reader([f"{line}\n" for line in lines], strict=True)
     return header, [row for row in rows if len(row) > 1]
 
 
@@ -177,7 +177,7 @@ def _grid(content: bytes, rng: np.random.Generator) -> bytes:
     elif action == "drop a column":
         table = [row[:j] + row[j + 1 :] for row in table]
     else:
-        few = rng.choice(np.array(CELLS[:30], dtype=object), size=3)
+        few = rng.choice(np.array(CELLS[:30], dtype=object), size=rng.integers(1, 4))
         cells = [NAMES[rng.integers(len(NAMES))], *rng.choice(few, size=max(len(table) - 1, 0))]
         table = [[*row, str(cell)] for row, cell in zip(table, cells, strict=True)]
     lines = (",".join(_quoted(cell, rng) for cell in row) for row in table)
