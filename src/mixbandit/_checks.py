@@ -60,6 +60,11 @@ def shown(value: Any) -> str:
     except Exception:  # a user's __repr__ may raise anything, and integers of over 4,300 digits have none
         digits = f" of {value.bit_length()} bits" if isinstance(value, int) else " without a repr"
         text = f"<{type(value).__name__}{digits}>"
+    return clipped(text)
+
+
+def clipped(text: str) -> str:
+    """The text for a message, cut if it is long."""
     return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
 
 

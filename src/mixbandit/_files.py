@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from mixbandit._checks import shown
 from mixbandit.errors import DamagedState, NotStorable
 
 MAGIC = "mixbandit-state"
@@ -227,12 +228,14 @@ def encoded(value: Any, where: str, depth: int = 0) -> Any:
     if isinstance(value, Mapping):
         for key in value:
             if not isinstance(key, str):
-                raise NotStorable(f"{where} has the key {key!r}, which is not a string")
+                raise NotStorable(f"{where} has the key {shown(key)}, which is not a string")
         parts = {key: encoded(part, f"{where}.{key}", depth + 1) for key, part in value.items()}
         return {_ESCAPED: parts} if {_ARRAY, _FLOAT, _ESCAPED} & parts.keys() else parts
     if isinstance(value, list | tuple):
         return [encoded(part, f"{where}[{i}]", depth + 1) for i, part in enumerate(value)]
-    raise NotStorable(f"{where} is a {type(value).__name__}, {value!r}: only text, numbers and arrays can be stored")
+    raise NotStorable(
+        f"{where} is a {type(value).__name__}, {shown(value)}: only text, numbers and arrays can be stored"
+    )
 
 
 @functools.cache

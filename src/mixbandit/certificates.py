@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mixbandit._checks import Array, one_of
+from mixbandit._checks import Array, one_of, shown
 from mixbandit.actions import Arms, Box, Region
 from mixbandit.errors import InvalidInput
 from mixbandit.search import (
@@ -103,7 +103,7 @@ def certificate(
         one_of(proof, PROOFS, "proof")
     found = _over_arms(moment, region) if isinstance(region, Arms) else _over_box(moment, region, rng, proof, warm)
     if proof not in (None, found.proof):
-        raise InvalidInput(f"over {region!r} the optimum is bounded by {found.proof}, not by {proof}")
+        raise InvalidInput(f"over {shown(region)} the optimum is bounded by {found.proof}, not by {proof}")
     return found
 
 

@@ -544,10 +544,9 @@ CALLS: tuple[Call, ...] = (
     *_many({"LinearEnvironment": _linear, "ChangingArms": _changing, "FunctionEnvironment": _function}, _ROUND),
     *_many({"Tuner": tuner}, _TUNING),
     *_many({"Space": _space}, _SPACE),
-    Call("Categorical.index", lambda: {"value": "a", "name": "k"}, lambda: mb.Categorical(["a", "b"])),
     Call("certify", _certifying),
     Call("Assumptions", lambda: {**_ASSUMED, "reward_range": (0.0, 1.0), "samples": 50, "sigma": None}),
-    Call("Assumptions", lambda: {**_ASSUMED, "reward_range": None, "samples": None, "sigma": 0.1}, variant="of a level"),
+    Call("Assumptions", lambda: {**_ASSUMED, "reward_range": None, "samples": None, "sigma": 0.1}, variant="a level"),
     *(
         Call(f"{type(parameter).__name__}.encode", functools.partial(dict, value=value, name=name), _same(parameter))
         for name, (parameter, value) in _VALUES.items()
@@ -604,6 +603,7 @@ EXCLUDED = {
     "*.decode": "takes coordinates that were checked",
     "Tuner.knowing": "called by the Optuna sampler with what it checked",
     "Assumptions.*": "called with what was checked",
+    "Categorical.index": "called by `encode`",
     "*.exchanged": "takes rows that were checked",
     "*.jacobian_along": "takes rows that were checked",
     "*.restricted": "takes rows that were checked",

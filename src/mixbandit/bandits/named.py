@@ -229,5 +229,5 @@ def policy_from_state_dict(state: Mapping[str, Any], features: FeatureMap | int 
     """The policy, of any kind, that `state_dict` described; pass `features` again if they are a user's function."""
     kind = state.get("type") if isinstance(state, Mapping) else None
     if not isinstance(kind, str) or kind not in POLICIES:
-        raise DamagedState(f"a policy of unknown type {kind!r}")
+        raise DamagedState(f"a policy of unknown type {shown(kind)}")
     return POLICIES[kind].from_state_dict(state, features)

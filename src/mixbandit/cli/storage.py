@@ -1,4 +1,4 @@
-"""Optuna's storages, opened to be read: nothing is created, changed or upgraded, and passwords are never shown."""
+"""Optuna's storages, opened to be read: nothing is created, changed or upgraded, and passwords are never source."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
+from mixbandit._checks import shown
 from mixbandit._extras import import_extra
 from mixbandit.errors import InvalidInput, MissingDependency, MixbanditError
-from mixbandit.tuning.columns import shorten
 from mixbandit.tuning.tables import masked, secrets_in
 
 _ADDRESS = re.compile(r"[a-z0-9+_.-]+://", re.IGNORECASE)
@@ -115,15 +115,15 @@ def _storage(source: str) -> Any:
     return storages.RDBStorage(source, engine_kwargs=readonly, skip_table_creation=True)
 
 
-def _sqlite_file(database: str, shown: str) -> Path:
+def _sqlite_file(database: str, source: str) -> Path:
     """The file of an address, which may be written as a URI itself."""
     path = Path(unquote(database.removeprefix("file:")) if database.startswith("file:") else database)
     if not database or database == ":memory:":
         raise InvalidInput("a database in memory is gone when its process ends: give the path of a file")
     if path.is_dir():
-        raise InvalidInput(f"{shown} is a folder, not a database")
+        raise InvalidInput(f"{source} is a folder, not a database")
     if not path.is_file():  # SQLite would create it
-        raise InvalidInput(f"there is no file {shown}")
+        raise InvalidInput(f"there is no file {source}")
     return path.absolute()
 
 
@@ -132,15 +132,15 @@ def _sqlite_tables(path: Path) -> set[str]:
         return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
 
-def _check_tables(found: set[str], shown: str) -> None:
+def _check_tables(found: set[str], source: str) -> None:
     lacking = sorted(_TABLES - found)
     if lacking:
-        has = f"it has {shorten(sorted(found))}" if found else "it is empty"
+        has = f"it has {shown(sorted(found))}" if found else "it is empty"
         raise InvalidInput(
-            f"{shown} is a database, but not an Optuna storage: it lacks the tables {', '.join(lacking)} ({has}). "
+            f"{source} is a database, but not an Optuna storage: it lacks the tables {', '.join(lacking)} ({has}). "
             "Nothing was changed"
         )
     if _SCHEMA not in found:
         raise InvalidInput(
-            f"{shown} was made by a very old Optuna: upgrade a copy of it with `optuna storage upgrade --storage …`"
+            f"{source} was made by a very old Optuna: upgrade a copy of it with `optuna storage upgrade --storage …`"
         )

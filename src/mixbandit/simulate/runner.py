@@ -136,7 +136,7 @@ class _Run:
         """Reject a policy and an environment with different actions."""
         own, theirs = self.policy.actions, self.environment.actions
         if own is not None and theirs is not None and own != theirs:
-            raise InvalidInput(f"the policy chooses from {own!r}, but the environment has {theirs!r}")
+            raise InvalidInput(f"the policy chooses from {shown(own)}, but the environment has {shown(theirs)}")
         if self.stop_when is not None and not isinstance(self.stop_when, StopWhen):
             raise InvalidInput(f"stop_when must come from mixbandit.stop_when(gap=…), got {shown(self.stop_when)}")
         if self.stop_when is not None and own is None:

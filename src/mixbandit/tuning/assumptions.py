@@ -24,6 +24,7 @@ from mixbandit._checks import (
     positive,
     positive_int,
     probability,
+    shown,
 )
 from mixbandit._schema import checked, integer, one_of_these, optional, real, record
 from mixbandit.errors import AssumptionsMissing, InvalidInput, reading
@@ -79,16 +80,16 @@ class Assumptions:
         if self.direction is not None:
             one_of(self.direction, DIRECTIONS, "direction")
         if self.reward_range is not None:
-            object.__setattr__(self, "reward_range", _range(self.reward_range))
-        if self.samples is not None:
-            positive_int(self.samples, "samples")
+            object.__setattr__(self, "reward_range", as_range(self.reward_range, "reward_range"))
         if self.sigma is not None and self.samples is not None:
             raise InvalidInput("state sigma or samples, not both")
+        if self.samples is not None:
+            object.__setattr__(self, "samples", positive_int(self.samples, "samples"))
         for name in ("sigma", "norm_bound"):
             if getattr(self, name) is not None:
-                positive(getattr(self, name), name)
-        probability(self.delta, "delta")
-        nonnegative(self.misspecification, "misspecification")
+                object.__setattr__(self, name, positive(getattr(self, name), name))
+        object.__setattr__(self, "delta", probability(self.delta, "delta"))
+        object.__setattr__(self, "misspecification", nonnegative(self.misspecification, "misspecification"))
 
     @classmethod
     def of(cls, given: Assumptions | None, stated: Stated) -> Assumptions:
@@ -96,9 +97,11 @@ class Assumptions:
         if given is None:
             return cls(**stated)
         if stated:
-            raise InvalidInput(f"state assumptions as one object or as keywords, not both; got {given!r} and {stated}")
+            raise InvalidInput(
+                f"state assumptions as one object or as keywords, not both; got {shown(given)} and {shown(stated)}"
+            )
         if not isinstance(given, Assumptions):
-            raise InvalidInput(f"assumptions must be an Assumptions object, or stated as keywords; got {given!r}")
+            raise InvalidInput(f"assumptions must be an Assumptions object, or stated as keywords; got {shown(given)}")
         return given
 
     def towards(self, direction: str) -> Assumptions:
@@ -246,13 +249,3 @@ def default_features(space: Space) -> FeatureMap:
     """The default features of a function; always the same for a space."""
     lengthscale = LENGTHSCALE * math.sqrt(len(space))
     return WithConstant(RandomFourier(space.dim, FEATURES, lengthscale, rng=_FEATURE_SEED))
-
-
-def _range(given: tuple[float, float]) -> tuple[float, float]:
-    try:
-        low, high = (float(end) for end in given)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"reward_range must be (low, high), got {given!r}") from error
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise InvalidInput(f"reward_range must be (low, high) with low < high, got {given!r}")
-    return low, high

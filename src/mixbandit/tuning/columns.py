@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mixbandit._checks import LARGEST_ENTRY, Array
+from mixbandit._checks import LARGEST_ENTRY, Array, shown
 from mixbandit.errors import InvalidInput
 from mixbandit.tuning.parameters import Categorical, Float, Int, Parameter
 
@@ -199,7 +199,7 @@ class Choices(Column):
         mixed = len({isinstance(self.known[code], bool) for code in occurring}) > 1
         for code in occurring:
             if known[code] is None or (mixed and isinstance(self.known[code], bool)):
-                raise InvalidInput(f"the column {name!r} must hold numbers, got {shorten(self.known[code])}")
+                raise InvalidInput(f"the column {name!r} must hold numbers, got {shown(self.known[code])}")
         return np.array([*(math.nan if number is None else number for number in known), math.nan])[self.codes]
 
     def spanned(self, name: str) -> Parameter:
@@ -257,7 +257,7 @@ class Notes(Column):
         return (self.example,)
 
     def numbers(self, name: str) -> Array:
-        raise InvalidInput(f"the column {name!r} must hold numbers, got {shorten(self.example)}")
+        raise InvalidInput(f"the column {name!r} must hold numbers, got {shown(self.example)}")
 
     def spanned(self, name: str) -> Parameter:
         raise InvalidInput(_not_a_parameter(name, "thousands of different values", self.rows, self.example))
@@ -323,7 +323,7 @@ def _plain(cell: Any, name: str, row: int) -> Any:
         hash(cell)
     except (TypeError, ValueError, OverflowError):
         raise InvalidInput(
-            f"the column {name!r} holds a {type(cell).__name__}, {shorten(cell)}, in row {row + 1}: "
+            f"the column {name!r} holds a {type(cell).__name__}, {shown(cell)}, in row {row + 1}: "
             "cells must be numbers, text or other hashable values"
         ) from None
     return cell
@@ -356,21 +356,13 @@ def _check_size(name: str, *numbers: float) -> None:
     for number in numbers:
         if not abs(number) <= LARGEST_ENTRY:
             raise InvalidInput(
-                f"the column {name!r} holds {shorten(number)}: a parameter must be finite and at most "
+                f"the column {name!r} holds {shown(number)}: a parameter must be finite and at most "
                 f"{LARGEST_ENTRY:g} in size"
             )
 
 
 def _not_a_parameter(name: str, many: str, rows: int, example: Any) -> str:
     return (
-        f"the column {name!r} has {many} in {rows} rows, such as {shorten(example)}, and they are not numbers: that is "
+        f"the column {name!r} has {many} in {rows} rows, such as {shown(example)}, and they are not numbers: that is "
         "not a parameter. Name the parameters with parameters=[…] (--parameter on the command line), or pass the space"
     )
-
-
-def shorten(value: Any) -> str:
-    """A value for a message, whatever its length."""
-    if isinstance(value, int) and abs(value) > 10**40:
-        return f"an integer of some {round(math.log10(abs(value)))} digits"
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

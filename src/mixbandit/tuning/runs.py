@@ -10,16 +10,15 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
 
-from mixbandit._checks import Array, one_of
+from mixbandit._checks import Array, as_path, one_of, shown
 from mixbandit.actions import MixedBox
 from mixbandit.errors import InvalidInput
 from mixbandit.tuning.assumptions import DIRECTIONS
-from mixbandit.tuning.columns import ABSENT, Codes, Column, Mask, column_of, missing, shorten
+from mixbandit.tuning.columns import ABSENT, Codes, Column, Mask, column_of, missing
 from mixbandit.tuning.parameters import Categorical, Float, Int, Parameter
 from mixbandit.tuning.selection import COMPLETE, Selected, no_selection, selected
 from mixbandit.tuning.space import Space
@@ -118,20 +117,22 @@ def read_run(
     if direction is not None:
         one_of(direction, DIRECTIONS, "direction")
     if space is not None and not isinstance(space, Space):
-        raise InvalidInput(f"space must be a Space, got {space!r}")
+        raise InvalidInput(f"space must be a Space, got {shown(space)}")
     if space is not None and parameters is not None:
         raise InvalidInput("state the space or the parameters, not both: a space names its parameters")
     if Frame.is_one(history):
         return _from_table(Frame(history), space, direction, value, parameters)
     if isinstance(history, str) and "://" in history:
         raise InvalidInput(
-            f"a storage holds studies: certify(optuna.load_study(storage={masked(history)!r}, study_name=…))"
+            f"a storage holds studies: certify(optuna.load_study(storage={shown(masked(history))}, study_name=…))"
         )
     if isinstance(history, str | os.PathLike):
-        return _from_table(CsvFile(Path(history), progress), space, direction, value, parameters)
+        return _from_table(CsvFile(as_path(history, "history"), progress), space, direction, value, parameters)
     for name, given in (("value", value), ("parameters", parameters)):
         if given is not None:
-            raise InvalidInput(f"{name} names columns of a table; got {name}={given!r} for a {type(history).__name__}")
+            raise InvalidInput(
+                f"{name} names columns of a table; got {name}={shown(given)} for a {type(history).__name__}"
+            )
     if hasattr(history, "get_trials") and hasattr(history, "directions"):
         return _from_study(history, space, direction)
     if isinstance(history, Sequence) and history and all(_is_pair(item) for item in history):
@@ -193,7 +194,9 @@ def _check_covered(outside: Mapping[str, Column], space: Space) -> None:
     """Reject parameters that vary but are not in the space: their effect would pass for noise."""
     for name, column in outside.items():
         if column.varies:
-            raise InvalidInput(f"the study varies {name!r}, which is not in the space: {', '.join(map(repr, space))}")
+            raise InvalidInput(
+                f"the study varies {shown(name)}, which is not in the space: {', '.join(map(repr, space))}"
+            )
 
 
 def space_of_trials(distributions: Sequence[Mapping[str, Any]], columns: Mapping[str, Column]) -> Space:
@@ -207,7 +210,7 @@ def space_of_trials(distributions: Sequence[Mapping[str, Any]], columns: Mapping
         for name, distribution in of_trial.items():
             if found.setdefault(name, distribution) != distribution:
                 raise InvalidInput(
-                    f"the range of {name!r} changed during the study ({found[name]} and {distribution}): "
+                    f"the range of {shown(name)} changed during the study ({found[name]} and {distribution}): "
                     "pass the whole space as space=mixbandit.Space({…})"
                 )
     varying = {name: parameter for name, d in found.items() if (parameter := as_parameter(name, d)) is not None}
@@ -219,10 +222,10 @@ def as_parameter(name: str, distribution: Any) -> Parameter | None:
     kind = type(distribution).__name__
     if kind == "CategoricalDistribution":
         if len({_by_value(choice) for choice in distribution.choices}) < len(distribution.choices):
-            raise InvalidInput(f"{name!r} has choices that Optuna considers equal: {distribution.choices!r}")
+            raise InvalidInput(f"{shown(name)} has choices that Optuna considers equal: {shown(distribution.choices)}")
         return Categorical(distribution.choices) if len(distribution.choices) > 1 else None
     if kind not in ("FloatDistribution", "IntDistribution"):
-        raise InvalidInput(f"{name!r} has an unsupported distribution: {distribution!r}")
+        raise InvalidInput(f"{shown(name)} has an unsupported distribution: {shown(distribution)}")
     if distribution.low == distribution.high:
         return None
     if kind == "FloatDistribution":
@@ -262,8 +265,8 @@ def _condition(
         if having and -1 not in having and not having & lacking:
             return parent, tuple(on.choices[i] for i in sorted(having))
     raise InvalidInput(
-        f"{name!r} is missing in some trials, and no categorical parameter explains which: pass the space, with its "
-        "conditions, as space=mixbandit.Space({…}, {…})"
+        f"{shown(name)} is missing in some trials, and no categorical parameter explains which: pass the space, with "
+        "its conditions, as space=mixbandit.Space({…}, {…})"
     )
 
 
@@ -273,7 +276,7 @@ def _from_pairs(pairs: Sequence[Any], space: Space | None, direction: str | None
     unknown = [] if space is None else [name for name in names if name not in space]
     if unknown:
         raise InvalidInput(
-            f"parameters must be {', '.join(map(repr, space or ()))}: {', '.join(map(shorten, unknown))} unknown"
+            f"parameters must be {', '.join(map(repr, space or ()))}: {', '.join(map(shown, unknown))} unknown"
         )
     columns = _columns([configuration for configuration, _ in pairs])
     return _of_columns(no_selection(columns, values), space, direction)

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from mixbandit._checks import Array
+from mixbandit._checks import Array, shown
 from mixbandit.errors import InvalidInput
-from mixbandit.tuning.columns import ABSENT, Choices, Column, Mask, Numbers, shorten
+from mixbandit.tuning.columns import ABSENT, Choices, Column, Mask, Numbers
 from mixbandit.tuning.parameters import Categorical
 from mixbandit.tuning.space import Space
 from mixbandit.tuning.tables import Table
@@ -70,7 +70,9 @@ def selected(table: Table, value: Any, parameters: Sequence[Any] | None, space: 
     """
     target = _VALUE if value is None else _name(value, "value")
     if target not in table.names:
-        raise InvalidInput(f"no column {target!r} of values among {_listed(table.names)}: name it as `value` (--value)")
+        raise InvalidInput(
+            f"no column {shown(target)} of values among {_listed(table.names)}: name it as `value` (--value)"
+        )
     others = [name for name in table.names if name != target]
     if parameters is not None:
         names, reason = _stated(parameters, others, target), _NOT_NAMED
@@ -101,7 +103,7 @@ def selected(table: Table, value: Any, parameters: Sequence[Any] | None, space: 
 
 def _name(given: Any, what: str) -> str:
     if isinstance(given, bool) or not isinstance(given, str | int | np.integer):
-        raise InvalidInput(f"{what} must be the name of a column, got {given!r}")
+        raise InvalidInput(f"{what} must be the name of a column, got {shown(given)}")
     return str(given)
 
 
@@ -112,20 +114,19 @@ def _listed(names: Sequence[str]) -> str:
 def _stated(parameters: Sequence[Any], columns: Sequence[str], target: str) -> dict[str, str]:
     """The column of every parameter that was stated, by its own name or without Optuna's prefix."""
     if isinstance(parameters, str) or not isinstance(parameters, Sequence) or not len(parameters):
-        raise InvalidInput(f"parameters must be a list of names of columns, got {parameters!r}")
+        raise InvalidInput(f"parameters must be a list of names of columns, got {shown(parameters)}")
     found: dict[str, str] = {}
     for given in parameters:
         name = _name(given, "a parameter")
         if name == target:
-            raise InvalidInput(f"the column {name!r} holds the values: it cannot be a parameter as well")
+            raise InvalidInput(f"the column {shown(name)} holds the values: it cannot be a parameter as well")
         column = name if name in columns else _PREFIX + name
         if column not in columns:
-            raise InvalidInput(f"there is no column {name!r} for a parameter; the columns are {_listed(columns)}")
+            raise InvalidInput(f"there is no column {shown(name)} for a parameter; the columns are {_listed(columns)}")
         parameter = column.removeprefix(_PREFIX)
         if parameter in found:
-            raise InvalidInput(
-                f"the parameter {parameter!r} is stated twice, by the columns {_listed([column, found[parameter]])}"
-            )
+            both = _listed([column, found[parameter]])
+            raise InvalidInput(f"the parameter {shown(parameter)} is stated twice, by the columns {both}")
         found[parameter] = column
     return found
 
@@ -135,11 +136,13 @@ def _of_space(space: Space, columns: Sequence[str]) -> dict[str, str]:
     for name in space:
         matching = [column for column in (name, _PREFIX + name) if column in columns]
         if len(matching) > 1:
-            raise InvalidInput(f"the parameter {name!r} may be either of the columns {_listed(matching)}: rename one")
+            raise InvalidInput(
+                f"the parameter {shown(name)} may be either of the columns {_listed(matching)}: rename one"
+            )
         if matching:
             found[name] = matching[0]
         elif name not in space.conditions:
-            raise InvalidInput(f"there is no column {name!r} for a parameter; the columns are {_listed(columns)}")
+            raise InvalidInput(f"there is no column {shown(name)} for a parameter; the columns are {_listed(columns)}")
     return found
 
 
@@ -152,7 +155,7 @@ def _by_form(columns: Sequence[str], target: str, is_target_stated: bool) -> dic
         if target in prefixed and not is_target_stated:
             twice.append(target)
         if twice:
-            both = "; ".join(f"{name!r} and {prefixed[name]!r}" for name in twice)
+            both = "; ".join(f"{shown(name)} and {shown(prefixed[name])}" for name in twice)
             raise InvalidInput(f"it is not clear which columns are meant, there are {both}: {state}")
         return prefixed
     odd = [c for c in columns if c.lower() in _BOOKKEEPING or c.lower().startswith(_BOOKKEEPING_PREFIXES)]
@@ -182,7 +185,7 @@ def _completed(states: Column, rows: int) -> tuple[Mask, dict[str, int]]:
 
 def _no_state(written: Any) -> str:
     return (
-        f"the column {_STATE!r} must hold Optuna's states ({', '.join(_STATES)}), got {shorten(written)}: if it is a "
+        f"the column {_STATE!r} must hold Optuna's states ({', '.join(_STATES)}), got {shown(written)}: if it is a "
         "parameter, name it in parameters=[…] (--parameter on the command line)"
     )
 
@@ -208,7 +211,9 @@ def _check_covered(spare: Sequence[str], table: Table, counts: Mask, by_space: b
     for name in spare:
         if table.column(name).kept(counts).varies:
             what = "in the space" if by_space else "among the parameters"
-            raise InvalidInput(f"the run varies {name.removeprefix(_PREFIX)!r} (column {name!r}), which is not {what}")
+            raise InvalidInput(
+                f"the run varies {shown(name.removeprefix(_PREFIX))} (column {shown(name)}), which is not {what}"
+            )
 
 
 def _feasible(columns: Mapping[str, Column]) -> Mask | None:
@@ -229,6 +234,6 @@ def _largest(cell: Any, name: str) -> float:
         values = [float(v) for v in numbers] if isinstance(numbers, list | tuple) else [float(numbers)]
     except (TypeError, ValueError, SyntaxError, MemoryError, RecursionError) as error:
         raise InvalidInput(
-            f"the column {name!r} must hold constraints, numbers or lists of them; got {cell!r}"
+            f"the column {shown(name)} must hold constraints, numbers or lists of them; got {shown(cell)}"
         ) from error
     return max((math.inf if math.isnan(v) else v for v in values), default=math.nan)

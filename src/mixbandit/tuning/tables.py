@@ -17,8 +17,9 @@ from urllib.parse import unquote
 
 import numpy as np
 
+from mixbandit._checks import clipped, shown
 from mixbandit.errors import InvalidInput
-from mixbandit.tuning.columns import ABSENT, Column, Notes, Numbers, column_of, missing, shorten
+from mixbandit.tuning.columns import ABSENT, Column, Notes, Numbers, column_of, missing
 
 Progress = Callable[[int], None]
 """Called with the number of rows read so far."""
@@ -84,7 +85,7 @@ class Frame(Table):
         if hasattr(frame, "iloc"):
             if getattr(frame.columns, "nlevels", 1) > 1:
                 raise InvalidInput(
-                    f"the columns of the DataFrame have several levels, {shorten(list(frame.columns)[:3])}: use one "
+                    f"the columns of the DataFrame have several levels, {shown(list(frame.columns)[:3])}: use one "
                     "level; for Optuna, trials_dataframe() without multi_index"
                 )
             names = list(frame.columns)
@@ -126,18 +127,18 @@ class CsvFile(Table):
     """
 
     def __init__(self, path: Path, progress: Progress = lambda rows: None) -> None:
-        shown = masked(str(path))
+        source = clipped(masked(str(path)))
         columns: list[_Cells] = []
         self.rows = 0
-        lines = _Lines(shown)
+        lines = _Lines(source)
         try:
-            _check_kind(path, shown)
+            _check_kind(path, source)
             # Bytes that are not UTF-8 become lone surrogates, so that a message can name their line.
             with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
                 reader = csv.reader(lines.of(file), strict=True)
                 self.names = tuple(next(reader, ()))
-                _check_header(self.names, shown)
-                self.check_names(shown)
+                _check_header(self.names, source)
+                self.check_names(source)
                 columns = [_Cells() for _ in self.names]
                 piece: list[list[str]] = []
                 for row in reader:
@@ -145,7 +146,7 @@ class CsvFile(Table):
                         if not row or (len(row) == 1 and row[0].isspace()):  # an empty line
                             continue
                         fields = f"{len(row)} field{'' if len(row) == 1 else 's'}"
-                        raise InvalidInput(f"{shown}: line {lines.number} has {fields}, the header {len(columns)}")
+                        raise InvalidInput(f"{source}: line {lines.number} has {fields}, the header {len(columns)}")
                     piece.append(row)
                     if len(piece) == _AT_ONCE:
                         self._add(columns, piece)
@@ -153,11 +154,11 @@ class CsvFile(Table):
                         piece = []
                 self._add(columns, piece)
         except csv.Error as error:
-            raise InvalidInput(f"{shown}: up to line {lines.number}: {_explained(error)}") from None
+            raise InvalidInput(f"{source}: up to line {lines.number}: {_explained(error)}") from None
         except OSError as error:
-            raise InvalidInput(f"{shown} cannot be read: {error.strerror or error}") from None
+            raise InvalidInput(f"{source} cannot be read: {error.strerror or error}") from None
         if not self.rows:
-            raise InvalidInput(f"{shown} must have a header and at least one row")
+            raise InvalidInput(f"{source} must have a header and at least one row")
         self._columns = dict(zip(self.names, columns, strict=True))
 
     def _add(self, columns: Sequence[_Cells], piece: Sequence[Sequence[str]]) -> None:
@@ -240,33 +241,33 @@ def _parsed(text: str) -> Any:
     return {"True": True, "False": False}.get(text, text)
 
 
-def _check_kind(path: Path, shown: str) -> None:
+def _check_kind(path: Path, source: str) -> None:
     """Refuse what is not a text file, where the beginning tells; a pipe cannot be read twice."""
-    if "\0" in shown:
-        raise InvalidInput(f"the path {shown!r} has a NUL character")
+    if "\0" in source:
+        raise InvalidInput(f"the path {source!r} has a NUL character")
     if path.is_dir():
-        raise InvalidInput(f"{shown} is a folder, not a CSV file")
+        raise InvalidInput(f"{source} is a folder, not a CSV file")
     if not path.is_file():
         return
     with path.open("rb") as file:
         start = file.read(16)
     for magic, what in _MAGIC.items():
         if start.startswith(magic):
-            raise InvalidInput(f"{shown} is not a CSV file but {what}")
+            raise InvalidInput(f"{source} is not a CSV file but {what}")
 
 
 class _Lines:
     """The lines of a text file from its header on, counted; a quoted field may continue on the next one."""
 
-    def __init__(self, shown: str) -> None:
-        self._shown, self.number = shown, 0
+    def __init__(self, source: str) -> None:
+        self._source, self.number = source, 0
 
     def of(self, file: TextIO) -> Iterator[str]:
         begun = False
         for line in iter(functools.partial(file.readline, _LONGEST_LINE), ""):
             self.number += 1
             if len(line) == _LONGEST_LINE:
-                raise InvalidInput(f"{self._shown}: line {self.number} is longer than {_LONGEST_LINE} characters")
+                raise InvalidInput(f"{self._source}: line {self.number} is longer than {_LONGEST_LINE} characters")
             self._check_text(line)
             begun = begun or not (line.startswith("#") or line.isspace())
             if begun:
@@ -274,19 +275,19 @@ class _Lines:
 
     def _check_text(self, line: str) -> None:
         if "\0" in line:
-            raise InvalidInput(f"{self._shown}: line {self.number} has NUL bytes: not a text file, or UTF-16")
+            raise InvalidInput(f"{self._source}: line {self.number} has NUL bytes: not a text file, or UTF-16")
         if not line.isascii() and (wrong := _NOT_UTF8.search(line)) is not None:
             raise InvalidInput(
-                f"{self._shown}: line {self.number} is not UTF-8 text (byte 0x{ord(wrong[0]) - 0xDC00:02x}): convert "
+                f"{self._source}: line {self.number} is not UTF-8 text (byte 0x{ord(wrong[0]) - 0xDC00:02x}): convert "
                 "the file; if it is Latin-1, with `iconv -f LATIN1 -t UTF-8`"
             )
 
 
-def _check_header(names: Sequence[str], shown: str) -> None:
+def _check_header(names: Sequence[str], source: str) -> None:
     if not names:
-        raise InvalidInput(f"{shown} must have a header and at least one row")
+        raise InvalidInput(f"{source} must have a header and at least one row")
     if len(names) == 1 and re.search("[;\t|]", names[0]):
-        raise InvalidInput(f"{shown}: columns must be separated by commas, the header is {shorten(names[0])}")
+        raise InvalidInput(f"{source}: columns must be separated by commas, the header is {shown(names[0])}")
 
 
 def _explained(error: csv.Error) -> str:

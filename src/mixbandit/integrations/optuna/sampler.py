@@ -18,7 +18,7 @@ from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, RandomSampler
 from optuna.trial import FrozenTrial, TrialState
 
-from mixbandit._checks import as_generator, nonnegative, nonnegative_int
+from mixbandit._checks import as_generator, nonnegative, nonnegative_int, shown
 from mixbandit.errors import AssumptionsRefutedWarning, InvalidInput, warn_user
 from mixbandit.integrations.optuna.certifying import certify_study
 from mixbandit.integrations.optuna.saying import Said
@@ -89,9 +89,9 @@ class MixBanditSampler(BaseSampler):
             ("warn_independent_sampling", warn_independent_sampling),
         ):
             if not isinstance(choice, bool):
-                raise InvalidInput(f"{name} must be True or False, got {choice!r}")
+                raise InvalidInput(f"{name} must be True or False, got {shown(choice)}")
         if independent_sampler is not None and not isinstance(independent_sampler, BaseSampler):
-            raise InvalidInput(f"independent_sampler must be a sampler of Optuna's, got {independent_sampler!r}")
+            raise InvalidInput(f"independent_sampler must be a sampler of Optuna's, got {shown(independent_sampler)}")
         if self._stated is not None:
             if deterministic_objective:
                 raise InvalidInput("deterministic_objective means no noise, but reward_range and sigma imply noise")
@@ -212,8 +212,8 @@ class MixBanditSampler(BaseSampler):
             complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
             if len(complete) >= max(self._n_startup_trials, 1) and self._said.is_new(study, f"parameter {param_name}"):
                 _logger.warning(
-                    f"The parameter {param_name!r} is sampled independently from trial {trial.number} on: not every "
-                    "trial so far has it with the same range. State the whole space, with its conditions, as "
+                    f"The parameter {shown(param_name)} is sampled independently from trial {trial.number} on: not "
+                    "every trial so far has it with the same range. State the whole space, with its conditions, as "
                     "space=mixbandit.Space({…}, {…}) to have it chosen with the others, or pass "
                     "warn_independent_sampling=False."
                 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from optuna.trial import FrozenTrial, TrialState
 
-from mixbandit._checks import positive, positive_int
+from mixbandit._checks import positive, positive_int, shown
 from mixbandit.errors import AssumptionsRefutedWarning, InvalidInput, MixbanditError, warn_user
 from mixbandit.integrations.optuna.certifying import certify_study
 from mixbandit.integrations.optuna.saying import Said
@@ -71,5 +71,5 @@ def as_space(space: Space | dict[str, Parameter] | None) -> Space | None:
     """A space, given as such or as its parameters."""
     found = Space(space) if isinstance(space, dict) else space
     if found is not None and not isinstance(found, Space):
-        raise InvalidInput(f"space must be a Space or a dict of parameters, got {space!r}")
+        raise InvalidInput(f"space must be a Space or a dict of parameters, got {shown(space)}")
     return found

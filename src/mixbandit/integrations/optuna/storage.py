@@ -13,6 +13,7 @@ import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.trial import FrozenTrial
 
+from mixbandit._checks import shown
 from mixbandit.errors import DamagedState, InvalidInput
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def _value(name: str, number: Any, distribution: BaseDistribution) -> Any:
     if usable and isinstance(distribution, CategoricalDistribution):
         usable = number in range(len(distribution.choices))
     if not usable:
-        raise DamagedState(f"{_CHOSEN} has {number!r} for {name!r}")
+        raise DamagedState(f"{_CHOSEN} has {shown(number)} for {shown(name)}")
     return distribution.to_external_repr(number)
 
 
@@ -109,5 +110,5 @@ def attach(study: Study, trial: FrozenTrial, attributes: Mapping[str, float | st
 def identity(study: Study) -> tuple[Any, int]:
     """What identifies a study: its storage and its id there."""
     if not isinstance(study, optuna.Study):
-        raise InvalidInput(f"study must be an Optuna study, got {study!r}")
+        raise InvalidInput(f"study must be an Optuna study, got {shown(study)}")
     return study._storage, study._study_id
