@@ -120,7 +120,8 @@ class GeneralLambdaRule(BallRule):
         lost = float(singular.max(initial=0.0)) * terms * condition + float(np.linalg.norm(offset))
         lost *= 4.0 * len(centre) * _EPS
         if lost_eta and rank:
-            lost += lost_eta * (singular[0] * self._root_size + self._inverse_root_size / singular[-1])
+            lost += lost_eta * float(singular[0]) * self._root_size
+            lost += lost_eta * self._inverse_root_size / float(singular[-1])
         rounding = self.sigma * (data.rounding(norm_bound) + lost)
         return ResidualBall(spectrum, excess, norm_bound, start=self.alpha0(data), margin=margin, rounding=rounding)
 

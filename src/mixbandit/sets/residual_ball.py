@@ -55,14 +55,16 @@ class ResidualBall:
         shift: float = 0.0,
         rounding: float = 0.0,
     ) -> None:
-        radius = math.sqrt(max(excess, 0.0))
-        if (wider := widened(radius, rounding)) > radius:
-            excess += (wider - radius) * (wider + radius)
-        self.spectrum, self.excess, self.norm_bound = spectrum, excess, norm_bound
-        self._start, self._margin, self._shift = start, margin, shift
         # Largest singular value: α is in units of its square, residuals in units of it times B.
         self._stretch = float(spectrum.singular[0]) if spectrum.rank else 1.0
         self._unit = self._stretch * norm_bound
+        radius = math.sqrt(max(excess, 0.0))
+        # No parameter in the norm ball has a larger residual than that; more would not make the set larger.
+        wider = widened(radius, min(rounding, self._unit + length(spectrum.z)))
+        if wider > radius:
+            excess += (wider - radius) * (wider + radius)
+        self.spectrum, self.excess, self.norm_bound = spectrum, excess, norm_bound
+        self._start, self._margin, self._shift = start, margin, shift
         self._problem = dual.Problem(spectrum.singular / self._stretch, spectrum.z / self._unit, excess / self._unit**2)
         self.nearest_alpha, self.slack, self.terms = _feasibility(self._problem)
         self.is_empty = self.slack < -_EMPTY_TOLERANCE * self.terms
