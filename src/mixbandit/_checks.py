@@ -38,19 +38,6 @@ _FLOAT64 = np.dtype(np.float64)
 _LONGEST_SHOWN = 80
 _PLAIN, _LISTS = frozenset((float, int)), frozenset((list, tuple))
 _DEEPEST = 64  # numpy refuses lists nested more deeply
-# float() would read text, and drop the imaginary part of numpy's complex numbers.
-_NOT_NUMBERS = (
-    bool,
-    np.bool_,
-    str,
-    bytes,
-    bytearray,
-    memoryview,
-    complex,
-    np.complexfloating,
-    np.datetime64,
-    np.timedelta64,
-)
 
 
 def shown(value: Any) -> str:
@@ -137,17 +124,17 @@ def as_number(value: Any, name: str) -> float:
 
 def _number(value: Any) -> float:
     _refuse_masked(value)
-    if isinstance(value, _NOT_NUMBERS):
+    if isinstance(value, bool | np.timedelta64):  # both count as integers
         raise TypeError(f"a {type(value).__name__}")
     if isinstance(value, Real | Decimal):
         return float(value)
-    if hasattr(type(value), "__array__"):
+    if hasattr(type(value), "__array__"):  # numpy's other scalars too: float() drops the imaginary part of complex ones
         _refuse_gradient(value)
         array = np.asarray(value)
         if array.dtype.kind == "b" or array.ndim:
             raise TypeError(f"an array of shape {array.shape} and dtype {array.dtype}")
         return float(_converted(array))
-    if not hasattr(type(value), "__float__"):
+    if not hasattr(type(value), "__float__"):  # float() would read text
         raise TypeError(f"a {type(value).__name__}")
     return float(value)
 

@@ -135,6 +135,7 @@ OTHERS: dict[str, Callable[[], Any]] = {
     "np.complex64": lambda: np.complex64(0.5),
     "np.datetime64": lambda: np.datetime64("2024-01-01"),
     "np.timedelta64": lambda: np.timedelta64(3, "s"),
+    "np.timedelta64 without a unit": lambda: np.timedelta64(3),
     "np.str_": lambda: np.str_("x"),
     "array ()": lambda: np.array(0.5),
     "array () of int": lambda: np.array(2),
