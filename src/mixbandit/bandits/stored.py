@@ -9,6 +9,7 @@ import numpy as np
 
 from mixbandit._checks import (
     LARGEST_DATUM,
+    Array,
     as_text,
     check_finite,
     finite,
@@ -123,10 +124,17 @@ def recalled(fresh: State, stored: Mapping[str, Any], actions: Region | None) ->
         searched=account["searched"],
         refuted=stored["refuted"],
         history=history_from_state(stored["history"]),
-        warm=stored["warm"],
+        warm=_inside(stored["warm"], actions),
     )
     _check_fit(state, actions)
     return state
+
+
+def _inside(warm: Array | None, actions: Region | None) -> Array | None:
+    """Where searches may start: in the box, whatever a file says."""
+    if warm is None or not isinstance(actions, Box) or warm.shape[1] != actions.dim:
+        return warm
+    return np.clip(warm, actions.low, actions.high)
 
 
 def _check_fit(state: State, actions: Region | None) -> None:
@@ -152,9 +160,6 @@ def _check_fit(state: State, actions: Region | None) -> None:
     if state.warm is not None:
         fits = state.warm.shape[1] == width
         require(fits, "warm", f"must have {width} columns, got {state.warm.shape}")
-        if isinstance(actions, Box) and actions.dim == width:
-            inside = (state.warm >= actions.low) & (state.warm <= actions.high)
-            require(inside.all(), "warm", "must lie in the box of actions")
     if isinstance(actions, Arms) and actions.dim == width:
         model.directions(actions.actions)
 

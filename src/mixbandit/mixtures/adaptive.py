@@ -134,7 +134,7 @@ class _AdaptiveLinearCost(RunningCost):
         most = (1.0 + size**2 / self._beta) ** 2 * (length**2 + self._steps * (1.0 + size**2))
         require(self._cost <= 1e3 * self.sigma**2 * most, "cost.cost", "must fit the statistics")
         most = size * math.sqrt(self._cost) / self.sigma
-        require(float(np.linalg.norm(self._zeta)) <= most * (1.0 + _ROUNDING), "cost.zeta", "must fit the others")
+        require(np.abs(self._zeta).max() <= most * (1.0 + _ROUNDING), "cost.zeta", "must fit the others")
 
 
 class _AdaptiveKernelCost(Chain):

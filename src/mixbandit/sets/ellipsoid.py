@@ -49,7 +49,9 @@ class Ellipsoid(abc.ABC):
 
     def information(self, directions: Array) -> Array:
         """ln(1 + w), (n,): the information gained from a direction."""
-        return np.asarray(np.log1p(self.widths(directions) ** 2))
+        return np.asarray(
+            np.log1p(np.minimum(self.widths(directions), 1.0 / SAFE_SIZE) ** 2)
+        )  # squares must not overflow
 
     def ceiling(self, near: Array | None = None) -> None:
         """Nothing is cheaper."""
