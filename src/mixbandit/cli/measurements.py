@@ -17,7 +17,7 @@ from mixbandit.cli.shared import console, expand, measured
 from mixbandit.paper import coverage as coverage_experiment
 from mixbandit.paper import delays as delays_experiment
 from mixbandit.paper import regret as regret_experiment
-from mixbandit.paper.coverage import DESIGNS, SEQUENCES, Coverage, CoverageSettings
+from mixbandit.paper.coverage import ARRIVALS, DESIGNS, SEQUENCES, Coverage, CoverageSettings
 from mixbandit.paper.delays import FEEDBACKS, Delays, DelaySettings
 from mixbandit.paper.parallel import Workers
 from mixbandit.paper.regret import ALGORITHMS, Regret, RegretSettings
@@ -30,7 +30,7 @@ def coverage(
     design: Annotated[list[str], typer.Option(help=f"One or more of {', '.join(DESIGNS)}; or all.")] = ["iid"],
     feedback: Annotated[
         list[str],
-        typer.Option(help=f"How rewards arrive: one or more of {', '.join(coverage_experiment.FEEDBACKS)}; or all."),
+        typer.Option(help=f"How rewards arrive: one or more of {', '.join(ARRIVALS)}; or all."),
     ] = ["at once"],
     dim: Annotated[int, typer.Option("--dim", "-d", help="Dimension of actions or contexts.")] = 5,
     rounds: Annotated[int, typer.Option("--rounds", "-T", help="Length T of a run.")] = 200,
@@ -56,7 +56,7 @@ def coverage(
         CoverageSettings(s, n, d, dim, rounds, delta, sigma, seed, f)
         for s, n in crossed
         for d in expand(design, DESIGNS)
-        for f in expand(feedback, tuple(coverage_experiment.FEEDBACKS))
+        for f in expand(feedback, tuple(ARRIVALS))
     ]
     for name, law in left_out:
         console.print(f"Left out: {name} with {law} noise, which it does not assume.", highlight=False)
@@ -190,8 +190,11 @@ def _coverage_command(chosen: dict[str, list[str]], result: Coverage) -> str:
 def _coverage_table(results: list[Coverage]) -> Table:
     delta = results[0].settings.delta
     table = Table(title=f"Runs in which the set ever missed the truth, against δ = {delta:g}", box=box.SIMPLE)
-    for column in ("sequence / noise / design / feedback", "missed", "rate, 95 %", "verdict"):
-        table.add_column(column, justify="left" if "/" in column else "right", no_wrap=True)
+    table.add_column(
+        "sequence / noise / design / feedback"
+    )  # wraps where a terminal is narrow: numbers must not be cut
+    for column in ("missed", "rate, 95 %", "verdict"):
+        table.add_column(column, justify="right", no_wrap=True)
     for r in results:
         low, high = r.interval
         # A Bayesian interval promises nothing for one θ*: more misses than δ do not break it.

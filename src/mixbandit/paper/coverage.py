@@ -51,7 +51,7 @@ DESIGNS = ("iid", "optimistic", "chasing", "contexts")
 POOL = 20
 ARMS = 4  # in the design "contexts"
 
-FEEDBACKS: dict[str, DelaySettings] = {
+ARRIVALS: dict[str, DelaySettings] = {
     "at once": DelaySettings("at once"),
     "independent": DelaySettings("independent"),
     "by value": DelaySettings("by value"),
@@ -119,7 +119,7 @@ class CoverageSettings:
     def __post_init__(self) -> None:
         one_of(self.noise, NOISES, "noise")
         one_of(self.design, DESIGNS, "design")
-        one_of(self.feedback, tuple(FEEDBACKS), "feedback")
+        one_of(self.feedback, tuple(ARRIVALS), "feedback")
         if not assumes_this_noise(self.sequence, self.noise):
             raise InvalidInput(f"the sequence {self.sequence!r} assumes gaussian noise, got noise={self.noise!r}")
         for name in ("dim", "rounds"):
@@ -168,7 +168,7 @@ class Coverage:
     @property
     def promised(self) -> bool:
         """Whether theory promises a miss rate of at most δ."""
-        return self.guarantee == "anytime" and FEEDBACKS[self.settings.feedback].valid
+        return self.guarantee == "anytime" and ARRIVALS[self.settings.feedback].valid
 
     @property
     def holds(self) -> bool:
@@ -255,20 +255,20 @@ def _simulate_named(settings: CoverageSettings, factory: Factory | None, run: in
 class World:
     """θ*, the options of each round, and rewards on their way.
 
-    Options, noise and delays have streams of their own: what is chosen does not change which options come next.
+    With the same seed and run, options, noise and delays are the same whatever is chosen (with "bernoulli", where the
+    noise depends on the expected reward, only delays are), and the same for every way in which rewards arrive.
     """
 
     def __init__(self, settings: CoverageSettings, run: int) -> None:
-        self._settings, self._feedback = settings, FEEDBACKS[settings.feedback]
-        self._of_options, self._of_noise, self._of_delays = (
-            np.random.default_rng(stream) for stream in np.random.SeedSequence([settings.seed, run]).spawn(3)
-        )
+        self._settings, self._feedback = settings, ARRIVALS[settings.feedback]
+        stream = np.random.SeedSequence([settings.seed, run])
+        self._rng, self._of_delays = np.random.default_rng(stream), np.random.default_rng(stream.spawn(1)[0])
         self._disjoint = Disjoint(settings.dim, ARMS) if settings.design == "contexts" else None
         vectors = (1 if self._disjoint is None else ARMS, settings.dim)
         if settings.noise == "bernoulli":  # expected rewards must be probabilities
-            self.theta = self._of_options.uniform(size=vectors).ravel()
+            self.theta = self._rng.uniform(size=vectors).ravel()
         else:
-            directions = self._of_options.normal(size=vectors)
+            directions = self._rng.normal(size=vectors)
             self.theta = (directions / np.linalg.norm(directions, axis=1, keepdims=True)).ravel()
         self._underway: list[tuple[int, Array, float]] = []
 
@@ -296,13 +296,13 @@ class World:
         return due
 
     def reward(self, action: Array) -> float:
-        return noisy(float(action @ self.theta), self._settings.noise, self._settings.sigma, self._of_noise)
+        return noisy(float(action @ self.theta), self._settings.noise, self._settings.sigma, self._rng)
 
     def _rows(self, n: int) -> Array:
         dim = self._settings.dim
         if self._settings.noise == "bernoulli":
-            return self._of_options.dirichlet(np.ones(dim), size=n)
-        return self._of_options.normal(size=(n, dim)) / math.sqrt(dim)
+            return self._rng.dirichlet(np.ones(dim), size=n)
+        return self._rng.normal(size=(n, dim)) / math.sqrt(dim)
 
 
 def _choose(design: str, sequence: ConfidenceSequence, options: Array, theta: Array) -> int:
