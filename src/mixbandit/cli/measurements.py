@@ -32,6 +32,7 @@ def coverage(
         list[str],
         typer.Option(help=f"How rewards arrive: one or more of {', '.join(ARRIVALS)}; or all."),
     ] = ["at once"],
+    late: Annotated[int, typer.Option(help="How many rounds a late reward takes.")] = 20,
     dim: Annotated[int, typer.Option("--dim", "-d", help="Dimension of actions or contexts.")] = 5,
     rounds: Annotated[int, typer.Option("--rounds", "-T", help="Length T of a run.")] = 200,
     delta: Annotated[float, typer.Option(help="Promised miss rate.")] = 0.05,
@@ -53,7 +54,7 @@ def coverage(
     if "all" in (*sequence, *noise):  # otherwise they were asked for by name, and the settings refuse them
         crossed = [pair for pair in crossed if pair not in left_out]
     cells = [
-        CoverageSettings(s, n, d, dim, rounds, delta, sigma, seed, f)
+        CoverageSettings(s, n, d, dim, rounds, delta, sigma, seed, f, late)
         for s, n in crossed
         for d in expand(design, DESIGNS)
         for f in expand(feedback, tuple(ARRIVALS))
@@ -66,14 +67,11 @@ def coverage(
     console.print(_coverage_table(results))
     path = out / "coverage.png"
     plots.save(coverage_experiment.draw(results), path)
-    coverage_experiment.write_summary(
-        out / "summary.csv",
-        results,
-        command=_coverage_command(
-            {"--sequence": sequence, "--noise": noise, "--design": design, "--feedback": feedback}, results[0]
-        ),
-    )
-    console.print(f"Picture: {path}; numbers: {out / 'summary.csv'}", highlight=False)
+    chosen = {"--sequence": sequence, "--noise": noise, "--design": design, "--feedback": feedback}
+    command = _coverage_command(chosen, results[0])
+    coverage_experiment.write_summary(out / "summary.csv", results, command=command)
+    coverage_experiment.write_by_sequence(out / "by_sequence.csv", results, command=command)
+    console.print(f"Picture: {path}; numbers: {out / 'summary.csv'}, {out / 'by_sequence.csv'}", highlight=False)
     if any(not r.holds for r in results if r.promised):
         raise typer.Exit(1)
 
@@ -182,7 +180,7 @@ def _coverage_command(chosen: dict[str, list[str]], result: Coverage) -> str:
     words = ["mixbandit", "coverage"]
     words += [word for option, names in chosen.items() for name in names for word in (option, name)]
     settings = result.settings
-    words += ["-d", str(settings.dim), "-T", str(settings.rounds), "-n", str(result.runs)]
+    words += ["--late", str(settings.late), "-d", str(settings.dim), "-T", str(settings.rounds), "-n", str(result.runs)]
     words += ["--delta", f"{settings.delta:g}", "--sigma", f"{settings.sigma:g}", "--seed", str(settings.seed)]
     return shlex.join(words)
 

@@ -40,7 +40,7 @@ from mixbandit.mixtures import Adaptive, Grid, Linear, Scaled
 from mixbandit.paper.delays import DelaySettings, wait
 from mixbandit.paper.general_lambda import GeneralLambda
 from mixbandit.paper.parallel import ALONE, Workers, repeat
-from mixbandit.paper.store import SIGNIFICANCE, ResultStore, binomial_pvalue, write_table
+from mixbandit.paper.store import SIGNIFICANCE, ResultStore, binomial_interval, binomial_pvalue, write_table
 from mixbandit.sequences import BayesCredible, ConfidenceSequence, MartingaleMixture, OFULSequence, UnknownNoise
 from mixbandit.simulate.environments import NOISES, noisy
 
@@ -57,8 +57,6 @@ ARRIVALS: dict[str, DelaySettings] = {
     "by value": DelaySettings("by value"),
     "by value in order of play": DelaySettings("by value", strict=True),
 }
-LATE = 20
-"""How many rounds a late reward takes."""
 
 Factory = Callable[[Array, float, float], ConfidenceSequence]
 """Make a sequence from (θ*, σ, δ). Only deliberately right or wrong priors use more than θ*'s norm."""
@@ -115,6 +113,7 @@ class CoverageSettings:
     sigma: float = 0.5
     seed: int = 0
     feedback: str = "at once"
+    late: int = 20  # how many rounds a late reward takes
 
     def __post_init__(self) -> None:
         one_of(self.noise, NOISES, "noise")
@@ -122,7 +121,7 @@ class CoverageSettings:
         one_of(self.feedback, tuple(ARRIVALS), "feedback")
         if not assumes_this_noise(self.sequence, self.noise):
             raise InvalidInput(f"the sequence {self.sequence!r} assumes gaussian noise, got noise={self.noise!r}")
-        for name in ("dim", "rounds"):
+        for name in ("dim", "rounds", "late"):
             object.__setattr__(self, name, positive_int(getattr(self, name), name))
         object.__setattr__(self, "delta", probability(self.delta, "delta"))
         object.__setattr__(self, "sigma", positive(self.sigma, "sigma"))
@@ -158,12 +157,7 @@ class Coverage:
     @property
     def interval(self) -> tuple[float, float]:
         """Clopper–Pearson 95 % interval of the miss rate."""
-        from scipy.special import betaincinv
-
-        k, n = self.misses, self.runs
-        low = 0.0 if k == 0 else float(betaincinv(k, n - k + 1, 0.025))
-        high = 1.0 if k == n else float(betaincinv(k + 1, n - k, 0.975))
-        return low, high
+        return binomial_interval(self.misses, self.runs)
 
     @property
     def promised(self) -> bool:
@@ -203,6 +197,21 @@ def write_summary(path: Path, results: Sequence[Coverage], **known: object) -> N
         low, high = r.interval
         row = [r.guarantee, r.runs, r.misses, f"{low:.5f}", f"{high:.5f}", f"{r.pvalue:.3g}", r.holds]
         rows.append([*dataclasses.asdict(r.settings).values(), *row])
+    write_table(path, columns, rows, **known)
+
+
+def write_by_sequence(path: Path, results: Sequence[Coverage], **known: object) -> None:
+    """A CSV file with a row per sequence: its worst cell, its misses in all cells, and a verdict."""
+    rows = []
+    for name in dict.fromkeys(r.settings.sequence for r in results):
+        cells = [r for r in results if r.settings.sequence == name]
+        worst = max(cells, key=lambda r: r.misses / r.runs)
+        where = f"{worst.settings.noise}, {worst.settings.design}, {worst.settings.feedback}"
+        total = f"{sum(r.misses for r in cells)} of {sum(r.runs for r in cells)}"
+        verdict = "within δ" if all(r.holds for r in cells) else "misses"
+        there = f"{worst.misses} of {worst.runs}"
+        rows.append([name, worst.guarantee, len(cells), total, where, there, verdict])
+    columns = ["sequence", "guarantee", "cells", "runs missed", "worst cell", "runs missed there", "verdict"]
     write_table(path, columns, rows, **known)
 
 
@@ -255,8 +264,8 @@ def _simulate_named(settings: CoverageSettings, factory: Factory | None, run: in
 class World:
     """θ*, the options of each round, and rewards on their way.
 
-    With the same seed and run, options, noise and delays are the same whatever is chosen (with "bernoulli", where the
-    noise depends on the expected reward, only delays are), and the same for every way in which rewards arrive.
+    The seed and the run decide θ*, options and noise, whatever is chosen and however rewards arrive. (Only with
+    "bernoulli" does the noise, and with it what is drawn next, depend on what was chosen.)
     """
 
     def __init__(self, settings: CoverageSettings, run: int) -> None:
@@ -284,7 +293,7 @@ class World:
         reward = self.reward(action)
         noise = reward - float(action @ self.theta)
         # None would be a lost reward: no feedback here loses any.
-        arrival = t + (wait(self._feedback.feedback, noise, self._of_delays, LATE) or 0)
+        arrival = t + (wait(self._feedback.feedback, noise, self._of_delays, self._settings.late) or 0)
         if self._feedback.strict and self._underway:
             arrival = max(arrival, self._underway[-1][0])
         self._underway.append((arrival, action, reward))
