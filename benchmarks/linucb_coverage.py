@@ -5,7 +5,8 @@
 
 A context arrives, one of a few arms is chosen, and every arm has parameters of its own. Each player sees the same
 contexts, noise and delays, and chooses for itself. Before every choice we look at its intervals for the expected
-rewards of all arms. A run is missed if any of them, in any round, does not hold the truth.
+rewards of all arms. A run is missed if any of them, in any round, does not hold the truth. "Width needed" is the factor
+by which all intervals would have to be stretched about their centres for 95 % of the runs not to be missed.
 
 Theirs, with x the context, Xₖ and rₖ what arm k has returned:
 
@@ -34,7 +35,7 @@ from mixbandit.paper.coverage import ARMS, SEQUENCES, CoverageSettings, World
 from mixbandit.paper.parallel import ALONE, gather
 from mixbandit.paper.store import binomial_interval, write_table
 
-COLUMNS = ("first_miss", "intervals_missed", "width", "last_width", "regret")
+COLUMNS = ("first_miss", "intervals_missed", "needed", "width", "last_width", "regret")
 SCENARIOS = ((0.5, "at once"), (0.5, "independent"), (1.0, "at once"))  # noise level σ, how rewards arrive
 ROUNDING = 1e-9
 
@@ -74,29 +75,25 @@ class Ours:
 
 
 class MABWiser:
-    """Its `predict_expectations` are upper ends; a twin with α = 0 gives the centres."""
+    """Its `predict_expectations` are upper ends, for linear models: minus that of −x is the lower end of x."""
 
     def __init__(self, dim: int, alpha: float) -> None:
-        self._upper, self._centre = (MAB(list(range(ARMS)), LearningPolicy.LinUCB(alpha=a)) for a in (alpha, 0.0))
-        for mab in (self._upper, self._centre):
-            # It cannot predict before it is fitted; an empty context teaches it nothing.
-            mab.fit(list(range(ARMS)), [0.0] * ARMS, np.zeros((ARMS, dim)))
+        self._mab = MAB(list(range(ARMS)), LearningPolicy.LinUCB(alpha=alpha))
+        # It cannot predict before it is fitted; an empty context teaches it nothing.
+        self._mab.fit(list(range(ARMS)), [0.0] * ARMS, np.zeros((ARMS, dim)))
 
     def intervals(self, options: Array) -> tuple[Array, Array]:
-        context = parts(options[0])[1][None, :]
-        centre, upper = (
-            np.array([mab.predict_expectations(context)[arm] for arm in range(ARMS)])
-            for mab in (self._centre, self._upper)
-        )
-        return 2 * centre - upper, upper
+        _, context = parts(options[0])
+        ends = self._mab.predict_expectations(np.array([context, -context]))
+        upper, lower = (np.array([end[arm] for arm in range(ARMS)]) for end in ends)
+        return -lower, upper
 
     def score(self, lower: Array, upper: Array) -> Array:
         return upper
 
     def learn(self, action: Array, reward: float) -> None:
         arm, context = parts(action)
-        for mab in (self._upper, self._centre):
-            mab.partial_fit([arm], [reward], context[None, :])
+        self._mab.partial_fit([arm], [reward], context[None, :])
 
 
 class River:
@@ -169,13 +166,14 @@ def simulate(match: Match, run: int) -> tuple[Any, ...]:
     """One run: the values of COLUMNS."""
     world = World(match.world, run)
     player = PLAYERS[match.player](match.world, world.theta)
-    first_miss, missed, widths, regret = 0, 0, [], 0.0
+    first_miss, missed, needed, widths, regret = 0, 0, 0.0, [], 0.0
     for t in range(1, match.rounds + 1):
         options = world.options()
         truth = options @ world.theta
         lower, upper = player.intervals(options)
         outside = int(((truth < lower - ROUNDING) | (truth > upper + ROUNDING)).sum())
         missed += outside
+        needed = max(needed, float((np.abs(2 * truth - lower - upper) / (upper - lower)).max()))
         if outside and not first_miss:
             first_miss = t
         widths.append(float((upper - lower).mean()))
@@ -185,7 +183,8 @@ def simulate(match: Match, run: int) -> tuple[Any, ...]:
         for action, reward in world.arrived(t):
             player.learn(action, reward)
     last = widths[-max(match.rounds // 10, 1) :]
-    return first_miss, missed / (ARMS * match.rounds), float(np.mean(widths)), float(np.mean(last)), regret
+    share = missed / (ARMS * match.rounds)
+    return first_miss, share, needed, float(np.mean(widths)), float(np.mean(last)), regret
 
 
 def row(match: Match, results: list[dict[str, str]]) -> list[Any]:
@@ -201,6 +200,7 @@ def row(match: Match, results: list[dict[str, str]]) -> list[Any]:
         f"{misses} of {n}",
         f"{100 * low:.1f}–{100 * high:.1f}",
         f"{100 * values['intervals_missed'].mean():.2f}",
+        f"{np.quantile(values['needed'], 0.95):.2f}",
         f"{values['width'].mean():.2f}",
         f"{values['last_width'].mean():.2f}",
         f"{values['regret'].mean():.1f} ± {error:.1f}",
@@ -211,7 +211,7 @@ def main() -> None:
     """Print and write what was seen."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=200, help="at least 2")
-    parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("out/linucb"), help="where runs are stored")
     parser.add_argument("--to", type=Path, default=None, help="a CSV file for the table")
@@ -228,7 +228,7 @@ def main() -> None:
         print(*rows[-1], sep=" | ", flush=True)
     if given.to is not None:
         columns = ["σ", "rewards arrive", "intervals of", "runs missed", "95 % interval, %", "intervals missed, %"]
-        columns += ["mean width", "at the end", "regret"]
+        columns += ["width needed", "mean width", "at the end", "regret"]
         command = (
             f"python benchmarks/linucb_coverage.py --runs {given.runs} --rounds {given.rounds} --seed {given.seed}"
         )

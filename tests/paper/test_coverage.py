@@ -30,8 +30,8 @@ def assumed(*cells):
     ),
 )
 def test_every_anytime_sequence_keeps_its_promise(sequence, noise, design, feedback):
-    settings = CoverageSettings(sequence, noise, design, dim=3, rounds=40, feedback=feedback)
-    result = coverage.measure(settings, runs=40)
+    settings = CoverageSettings(sequence, noise, design, dim=3, rounds=30, feedback=feedback, late=10)
+    result = coverage.measure(settings, runs=30)
     assert result.guarantee == "anytime"
     assert result.promised
     assert result.holds, result
@@ -42,8 +42,8 @@ def test_every_anytime_sequence_keeps_its_promise(sequence, noise, design, feedb
 @pytest.mark.parametrize("design", coverage.DESIGNS)
 @pytest.mark.parametrize(("sequence", "noise"), assumed(*((noise,) for noise in coverage.NOISES)))
 def test_every_anytime_sequence_keeps_its_promise_in_every_cell(sequence, noise, design, feedback):
-    settings = CoverageSettings(sequence, noise, design, rounds=60, seed=1, feedback=feedback)
-    result = coverage.measure(settings, runs=100, workers=Workers(2))
+    settings = CoverageSettings(sequence, noise, design, rounds=50, seed=1, feedback=feedback)
+    result = coverage.measure(settings, runs=60, workers=Workers(2))
     assert result.holds, result
 
 
@@ -147,11 +147,82 @@ def test_the_verdict_is_a_binomial_test():
 
 @pytest.mark.parametrize(
     "spoil",
-    [{"noise": "cauchy"}, {"design": "lazy"}, {"dim": 0}, {"rounds": 0}, {"delta": 1.0}, {"sigma": -1.0}],
+    [
+        {"noise": "cauchy"},
+        {"design": "lazy"},
+        {"feedback": "never"},
+        {"late": 0},
+        {"dim": 0},
+        {"rounds": 0},
+        {"delta": 1.0},
+        {"sigma": -1.0},
+    ],
 )
 def test_bad_settings_are_named(spoil):
     with pytest.raises(mb.InvalidInput, match=next(iter(spoil))):
         dataclasses.replace(CoverageSettings(), **spoil)
+
+
+@pytest.mark.parametrize("noise", ["rademacher", "uniform", "bernoulli"])
+def test_a_sequence_for_gaussian_noise_is_not_measured_with_another(noise):
+    with pytest.raises(mb.InvalidInput, match=f"assumes gaussian noise, got noise='{noise}'"):
+        CoverageSettings("unknown-noise", noise)
+
+
+def test_contexts_are_offered_to_every_arm_and_theta_stacks_one_vector_per_arm():
+    settings = CoverageSettings(design="contexts", dim=3)
+    world = coverage.World(settings, run=0)
+    blocks = world.options().reshape(coverage.ARMS, coverage.ARMS, 3)
+    (context,) = {tuple(blocks[arm, arm]) for arm in range(coverage.ARMS)}
+    assert any(context)
+    assert np.count_nonzero(blocks) == coverage.ARMS * 3
+    assert np.linalg.norm(world.theta.reshape(coverage.ARMS, 3), axis=1) == pytest.approx(np.ones(coverage.ARMS))
+
+
+def arrivals(feedback, rounds=60):
+    """Per reward in the order in which it counts: the round of play, the round of arrival, its noise."""
+    world = coverage.World(CoverageSettings(dim=2, feedback=feedback, late=7), run=0)
+    played, counted = [], []
+    for t in range(1, rounds + 1):
+        action = world.options()[0]
+        world.play(t, action)
+        played.append(tuple(action))
+        for told, reward in world.arrived(t):
+            counted.append((1 + played.index(tuple(told)), t, reward - told @ world.theta))
+    return counted
+
+
+def test_how_rewards_arrive():
+    at_once = arrivals("at once")
+    assert [(play, arrival) for play, arrival, _ in at_once] == [(t, t) for t in range(1, 61)]
+    noise = {play: value for play, _, value in at_once}
+
+    independent = arrivals("independent")
+    assert {arrival - play for play, arrival, _ in independent} == {0, 7}
+    late = [value for play, arrival, value in independent if arrival > play]
+    assert min(late) < 0 < max(late)
+    assert {play: value for play, _, value in independent}.items() <= noise.items()  # the same stream
+
+    by_value = arrivals("by value")
+    assert all((arrival - play, value < 0) in ((0, False), (7, True)) for play, arrival, value in by_value)
+
+    in_order = arrivals("by value in order of play")
+    assert [play for play, _, _ in in_order] == list(range(1, len(in_order) + 1))
+    assert all(arrival >= play + 7 * (value < 0) for play, arrival, value in in_order)
+
+
+def test_the_table_by_sequence_names_the_worst_cell(tmp_path):
+    def cell(sequence, design, misses):
+        return Coverage(CoverageSettings(sequence, design=design), "anytime", (1,) * misses + (0,) * (100 - misses))
+
+    cells = [cell("standard", "iid", 1), cell("standard", "contexts", 3), cell("oful", "iid", 60)]
+    coverage.write_by_sequence(tmp_path / "table.csv", cells, command="as typed")
+    comment, _, *rows = (tmp_path / "table.csv").read_text().splitlines()
+    assert comment.endswith("command: as typed")
+    assert rows == [
+        'standard,anytime,2,4 of 200,"gaussian, contexts, at once",3 of 100,within δ',
+        'oful,anytime,1,60 of 100,"gaussian, iid, at once",60 of 100,misses',
+    ]
 
 
 def test_a_factory_needs_a_name_of_its_own(tmp_path):
