@@ -211,7 +211,7 @@ def main() -> None:
     """Print and write what was seen."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=200, help="at least 2")
-    parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("out/linucb"), help="where runs are stored")
     parser.add_argument("--to", type=Path, default=None, help="a CSV file for the table")
