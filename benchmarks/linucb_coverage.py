@@ -100,7 +100,7 @@ class River:
     """Its bound is the mean plus one standard deviation of the regression of each arm."""
 
     def __init__(self, precision: float) -> None:
-        self._policy = LinUCBDisjoint(beta=precision, seed=0)
+        self._policy: Any = LinUCBDisjoint(beta=precision, seed=0)  # typed in part only
 
     def intervals(self, options: Array) -> tuple[Array, Array]:
         context = named(parts(options[0])[1])
