@@ -1,6 +1,8 @@
 """Coverage, bounded to what a test can afford; `mixbandit coverage` does it in full."""
 
+import csv
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -242,3 +244,43 @@ def test_settings_are_plain_numbers_and_bernoulli_has_a_limit():
 def test_an_unknown_sequence_is_named():
     with pytest.raises(mb.InvalidInput, match="standard, scaled"):
         coverage.measure(CoverageSettings("magic"), runs=1)
+
+
+RESULTS = Path(__file__).parents[2] / "docs" / "results"
+
+
+def committed(name):
+    """What made a committed grid, and its cells."""
+    comment, *lines = (RESULTS / name).read_text().splitlines()
+    kinds = {field.name: type(field.default) for field in dataclasses.fields(CoverageSettings)}
+    cells = []
+    for row in csv.DictReader(lines):
+        settings = CoverageSettings(**{key: kinds[key](value) for key, value in row.items() if key in kinds})
+        missed, runs = int(row["misses"]), int(row["runs"])
+        cells.append(Coverage(settings, row["guarantee"], (1,) * missed + (0,) * (runs - missed)))
+    return comment, cells
+
+
+def test_the_committed_grid_is_complete_and_holds():
+    comment, cells = committed("coverage.csv")
+    assert "; command: mixbandit coverage " in comment
+    assert len({cell.settings for cell in cells}) == len(cells) >= 60
+    assert {cell.runs for cell in cells} == {1000}
+    for sequence, noise in {(cell.settings.sequence, cell.settings.noise) for cell in cells}:
+        crossed = {
+            (cell.settings.design, cell.settings.feedback)
+            for cell in cells
+            if (cell.settings.sequence, cell.settings.noise) == (sequence, noise)
+        }
+        assert ("contexts", "independent") in crossed
+    assert all(cell.holds for cell in cells if cell.promised)
+
+
+def test_the_committed_table_by_sequence_is_that_of_the_grid(tmp_path):
+    comment, cells = committed("coverage.csv")
+    coverage.write_by_sequence(tmp_path / "again.csv", cells)
+    table, again = (
+        path.read_text().splitlines() for path in (RESULTS / "coverage_by_sequence.csv", tmp_path / "again.csv")
+    )
+    assert table[0] == comment
+    assert table[1:] == again[1:]
