@@ -60,7 +60,7 @@ def main() -> None:
     runs, rounds = (20, 30) if options.quick else (1000, 100)
     rows: list[list[Any]] = []
     for noise, design, sigma in CELLS:
-        settings = CoverageSettings("unknown-noise", noise, design, rounds=rounds, sigma=sigma, seed=SEED)
+        settings = CoverageSettings("unknown-noise-anywhere", noise, design, rounds=rounds, sigma=sigma, seed=SEED)
         found = measure(settings, runs, factory=functools.partial(unknown_noise))
         rows.append(["missed", noise, design, sigma, runs, found.misses / runs])
         print(*rows[-1], flush=True)

@@ -1,5 +1,6 @@
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -32,13 +33,31 @@ def test_coverage_prints_a_verdict_and_a_picture(tmp_path):
     arguments += ["-d", "2", "-T", "10", "-n", "20", "--out", str(tmp_path)]
     result = run(app, arguments)
     assert result.exit_code == 0, result.output
-    assert "standard / gaussian / optimistic" in result.output
+    assert "standard / gaussian / optimistic / at once" in result.output
     assert "holds" in result.output
     assert "misses" in result.output
     assert (tmp_path / "coverage.png").read_bytes().startswith(PNG)
     summary = (tmp_path / "summary.csv").read_text().splitlines()
-    assert summary[0] == f"# mixbandit: {mb.__version__}"
-    assert len(summary) == 2 + 6
+    made_by, command = summary[0].split("; command: ")
+    assert made_by == f"# mixbandit: {mb.__version__}"
+    assert len(summary) == 2 + 8
+    assert len((tmp_path / "by_sequence.csv").read_text().splitlines()) == 2 + 2
+    again = run(app, [*shlex.split(command)[1:], "--out", str(tmp_path / "again")])
+    assert again.exit_code == 0, again.output
+    assert (tmp_path / "again" / "summary.csv").read_text().splitlines() == summary
+    assert str(tmp_path) not in command
+
+
+def test_coverage_says_what_it_leaves_out_and_refuses_what_was_asked_for(tmp_path):
+    small = ["-d", "2", "-T", "5", "-n", "2", "--out", str(tmp_path)]
+    crossed = run(app, ["coverage", "--sequence", "unknown-noise", "--noise", "all", "--feedback", "by value", *small])
+    assert crossed.exit_code == 0, crossed.output
+    assert "Left out: unknown-noise with uniform noise" in crossed.output
+    asked = run(app, ["coverage", "--sequence", "unknown-noise", "--noise", "uniform", *small])
+    assert asked.exit_code != 0
+    assert "assumes gaussian noise" in f"{asked.exception} {asked.output}"
+    unknown = run(app, ["coverage", "--feedback", "never", *small])
+    assert unknown.exit_code == 2
 
 
 def test_coverage_fails_where_a_promise_is_broken(tmp_path, monkeypatch):

@@ -49,12 +49,14 @@ def test_there_is_code_to_run():
     assert sum(len(BLOCK.findall(page.read_text())) for page in PAGES) >= 6
 
 
-@pytest.mark.parametrize(("page", "tables"), [("paper", 5), ("tuning", 6)])
-def test_the_tables_of_a_page_are_those_of_its_results(page, tables):
+@pytest.mark.parametrize(
+    ("page", "folder", "tables"), [("paper", "paper", 5), ("tuning", "tuning", 6), ("coverage", ".", 2)]
+)
+def test_the_tables_of_a_page_are_those_of_its_results(page, folder, tables):
     from mixbandit.paper.page import filled
 
     text = (ROOT / "docs" / f"{page}.md").read_text()
-    assert filled(text, ROOT / "docs" / "results" / page) == text
+    assert filled(text, ROOT / "docs" / "results" / folder) == text
     assert text.count("<!-- table") >= tables
 
 

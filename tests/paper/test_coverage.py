@@ -1,6 +1,8 @@
 """Coverage, bounded to what a test can afford; `mixbandit coverage` does it in full."""
 
+import csv
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,28 +13,39 @@ from mixbandit.paper.coverage import Coverage, CoverageSettings
 from mixbandit.paper.parallel import Workers
 
 ANYTIME = [name for name in coverage.SEQUENCES if not name.startswith("bayes")]
+PROMISED = [name for name, arrival in coverage.ARRIVALS.items() if arrival.valid]
 
 
-@pytest.mark.parametrize("sequence", ANYTIME)
+def assumed(*cells):
+    """(sequence, noise, …) of every anytime sequence with the noises that it assumes."""
+    return [(s, *cell) for s in ANYTIME for cell in cells if coverage.assumes_this_noise(s, cell[0])]
+
+
 @pytest.mark.parametrize(
-    ("noise", "design"),
-    [("gaussian", "iid"), ("rademacher", "optimistic"), ("uniform", "chasing"), ("bernoulli", "optimistic")],
+    ("sequence", "noise", "design", "feedback"),
+    assumed(
+        ("gaussian", "iid", "at once"),
+        ("rademacher", "optimistic", "by value in order of play"),
+        ("uniform", "chasing", "independent"),
+        ("bernoulli", "contexts", "at once"),
+        ("gaussian", "contexts", "independent"),
+    ),
 )
-def test_every_anytime_sequence_keeps_its_promise(sequence, noise, design):
-    settings = CoverageSettings(sequence, noise, design, dim=3, rounds=40)
-    result = coverage.measure(settings, runs=60)
+def test_every_anytime_sequence_keeps_its_promise(sequence, noise, design, feedback):
+    settings = CoverageSettings(sequence, noise, design, dim=3, rounds=30, feedback=feedback, late=10)
+    result = coverage.measure(settings, runs=30)
     assert result.guarantee == "anytime"
+    assert result.promised
     assert result.holds, result
 
 
 @pytest.mark.heavy
+@pytest.mark.parametrize("feedback", PROMISED)
 @pytest.mark.parametrize("design", coverage.DESIGNS)
-@pytest.mark.parametrize("noise", coverage.NOISES)
-@pytest.mark.parametrize("sequence", ANYTIME)
-def test_every_anytime_sequence_keeps_its_promise_under_every_noise_and_design(sequence, noise, design):
-    result = coverage.measure(
-        CoverageSettings(sequence, noise, design, rounds=100, seed=1), runs=200, workers=Workers(2)
-    )
+@pytest.mark.parametrize(("sequence", "noise"), assumed(*((noise,) for noise in coverage.NOISES)))
+def test_every_anytime_sequence_keeps_its_promise_in_every_cell(sequence, noise, design, feedback):
+    settings = CoverageSettings(sequence, noise, design, rounds=50, seed=1, feedback=feedback)
+    result = coverage.measure(settings, runs=60, workers=Workers(2))
     assert result.holds, result
 
 
@@ -41,10 +54,27 @@ def overconfident(theta, sigma, delta):
     return mb.MartingaleMixture(len(theta), sigma=sigma / 3, delta=delta, norm_bound=float(np.linalg.norm(theta)))
 
 
-def test_an_invalid_sequence_is_caught():
-    result = coverage.measure(CoverageSettings("overconfident", rounds=40), runs=60, factory=overconfident)
+@pytest.mark.parametrize(
+    ("design", "feedback"), [("iid", "at once"), ("contexts", "at once"), ("contexts", "independent")]
+)
+def test_an_invalid_sequence_is_caught(design, feedback):
+    settings = CoverageSettings("overconfident", design=design, rounds=40, feedback=feedback)
+    result = coverage.measure(settings, runs=60, factory=overconfident)
+    assert result.promised
     assert not result.holds
     assert result.misses > 30
+
+
+def test_bad_news_that_comes_late_is_caught_unless_the_order_of_play_is_kept():
+    settings = CoverageSettings("standard", design="optimistic", dim=2, rounds=120, late=100)
+    arrival, play = (
+        coverage.measure(dataclasses.replace(settings, feedback=feedback), runs=12)
+        for feedback in ("by value", "by value in order of play")
+    )
+    assert not arrival.promised
+    assert not arrival.holds
+    assert play.promised
+    assert play.holds
 
 
 def test_a_wrong_prior_breaks_bayes_and_not_ours():
@@ -60,8 +90,8 @@ def test_a_wrong_prior_breaks_bayes_and_not_ours():
 def test_noise_is_sub_gaussian_at_the_stated_level(noise):
     """E exp(λε) ≤ exp(λ²σ²/2) up to Monte-Carlo error, and the mean is the expected reward."""
     settings = CoverageSettings(noise=noise, sigma=0.25, dim=3)
-    world = coverage._World(settings, np.random.default_rng(0))
-    action = world.pool()[0]
+    world = coverage.World(settings, run=0)
+    action = world.options()[0]
     noises = np.array([world.reward(action) for _ in range(20_000)]) - action @ world.theta
     assert abs(noises.mean()) < 5 * 0.25 / np.sqrt(20_000)
     for strength in (-4.0, -1.0, 1.0, 4.0):
@@ -119,11 +149,82 @@ def test_the_verdict_is_a_binomial_test():
 
 @pytest.mark.parametrize(
     "spoil",
-    [{"noise": "cauchy"}, {"design": "lazy"}, {"dim": 0}, {"rounds": 0}, {"delta": 1.0}, {"sigma": -1.0}],
+    [
+        {"noise": "cauchy"},
+        {"design": "lazy"},
+        {"feedback": "never"},
+        {"late": 0},
+        {"dim": 0},
+        {"rounds": 0},
+        {"delta": 1.0},
+        {"sigma": -1.0},
+    ],
 )
 def test_bad_settings_are_named(spoil):
     with pytest.raises(mb.InvalidInput, match=next(iter(spoil))):
         dataclasses.replace(CoverageSettings(), **spoil)
+
+
+@pytest.mark.parametrize("noise", ["rademacher", "uniform", "bernoulli"])
+def test_a_sequence_for_gaussian_noise_is_not_measured_with_another(noise):
+    with pytest.raises(mb.InvalidInput, match=f"assumes gaussian noise, got noise='{noise}'"):
+        CoverageSettings("unknown-noise", noise)
+
+
+def test_contexts_are_offered_to_every_arm_and_theta_stacks_one_vector_per_arm():
+    settings = CoverageSettings(design="contexts", dim=3)
+    world = coverage.World(settings, run=0)
+    blocks = world.options().reshape(coverage.ARMS, coverage.ARMS, 3)
+    (context,) = {tuple(blocks[arm, arm]) for arm in range(coverage.ARMS)}
+    assert any(context)
+    assert np.count_nonzero(blocks) == coverage.ARMS * 3
+    assert np.linalg.norm(world.theta.reshape(coverage.ARMS, 3), axis=1) == pytest.approx(np.ones(coverage.ARMS))
+
+
+def arrivals(feedback, rounds=60):
+    """Per reward in the order in which it counts: the round of play, the round of arrival, its noise."""
+    world = coverage.World(CoverageSettings(dim=2, feedback=feedback, late=7), run=0)
+    played, counted = [], []
+    for t in range(1, rounds + 1):
+        action = world.options()[0]
+        world.play(t, action)
+        played.append(tuple(action))
+        for told, reward in world.arrived(t):
+            counted.append((1 + played.index(tuple(told)), t, reward - told @ world.theta))
+    return counted
+
+
+def test_how_rewards_arrive():
+    at_once = arrivals("at once")
+    assert [(play, arrival) for play, arrival, _ in at_once] == [(t, t) for t in range(1, 61)]
+    noise = {play: value for play, _, value in at_once}
+
+    independent = arrivals("independent")
+    assert {arrival - play for play, arrival, _ in independent} == {0, 7}
+    late = [value for play, arrival, value in independent if arrival > play]
+    assert min(late) < 0 < max(late)
+    assert {play: value for play, _, value in independent}.items() <= noise.items()  # the same stream
+
+    by_value = arrivals("by value")
+    assert all((arrival - play, value < 0) in ((0, False), (7, True)) for play, arrival, value in by_value)
+
+    in_order = arrivals("by value in order of play")
+    assert [play for play, _, _ in in_order] == list(range(1, len(in_order) + 1))
+    assert all(arrival >= play + 7 * (value < 0) for play, arrival, value in in_order)
+
+
+def test_the_table_by_sequence_names_the_worst_cell(tmp_path):
+    def cell(sequence, design, misses):
+        return Coverage(CoverageSettings(sequence, design=design), "anytime", (1,) * misses + (0,) * (100 - misses))
+
+    cells = [cell("standard", "iid", 1), cell("standard", "contexts", 3), cell("oful", "iid", 60)]
+    coverage.write_by_sequence(tmp_path / "table.csv", cells, command="as typed")
+    comment, _, *rows = (tmp_path / "table.csv").read_text().splitlines()
+    assert comment.endswith("command: as typed")
+    assert rows == [
+        'standard,anytime,2,4 of 200,"gaussian, contexts, at once",3 of 100,within δ',
+        'oful,anytime,1,60 of 100,"gaussian, iid, at once",60 of 100,misses',
+    ]
 
 
 def test_a_factory_needs_a_name_of_its_own(tmp_path):
@@ -143,3 +244,43 @@ def test_settings_are_plain_numbers_and_bernoulli_has_a_limit():
 def test_an_unknown_sequence_is_named():
     with pytest.raises(mb.InvalidInput, match="standard, scaled"):
         coverage.measure(CoverageSettings("magic"), runs=1)
+
+
+RESULTS = Path(__file__).parents[2] / "docs" / "results"
+
+
+def committed(name):
+    """What made a committed grid, and its cells."""
+    comment, *lines = (RESULTS / name).read_text().splitlines()
+    kinds = {field.name: type(field.default) for field in dataclasses.fields(CoverageSettings)}
+    cells = []
+    for row in csv.DictReader(lines):
+        settings = CoverageSettings(**{key: kinds[key](value) for key, value in row.items() if key in kinds})
+        missed, runs = int(row["misses"]), int(row["runs"])
+        cells.append(Coverage(settings, row["guarantee"], (1,) * missed + (0,) * (runs - missed)))
+    return comment, cells
+
+
+def test_the_committed_grid_is_complete_and_holds():
+    comment, cells = committed("coverage.csv")
+    assert "; command: mixbandit coverage " in comment
+    assert len({cell.settings for cell in cells}) == len(cells) >= 60
+    assert {cell.runs for cell in cells} == {1000}
+    for sequence, noise in {(cell.settings.sequence, cell.settings.noise) for cell in cells}:
+        crossed = {
+            (cell.settings.design, cell.settings.feedback)
+            for cell in cells
+            if (cell.settings.sequence, cell.settings.noise) == (sequence, noise)
+        }
+        assert ("contexts", "independent") in crossed
+    assert all(cell.holds for cell in cells if cell.promised)
+
+
+def test_the_committed_table_by_sequence_is_that_of_the_grid(tmp_path):
+    comment, cells = committed("coverage.csv")
+    coverage.write_by_sequence(tmp_path / "again.csv", cells)
+    table, again = (
+        path.read_text().splitlines() for path in (RESULTS / "coverage_by_sequence.csv", tmp_path / "again.csv")
+    )
+    assert table[0] == comment
+    assert table[1:] == again[1:]

@@ -1,13 +1,23 @@
 """Does a sequence hold at all times at once? Simulate it and count the runs in which it ever missed θ*.
 
-A run draws θ*, plays T rounds and notes the first time at which the set does not contain θ*. Every design
-chooses from a fresh pool of actions each round, the adaptive ones by looking at the bounds:
+A run draws θ*, plays T rounds and notes the first round after which the set does not contain θ*. Every design
+chooses from fresh options each round, the adaptive ones by looking at the bounds:
 
-- "iid": the first of the pool;
-- "optimistic": the largest upper bound, as a UCB algorithm does;
-- "chasing": the action at which the truth is nearest to leaving its interval, with θ* known.
+- "iid": the first of a pool of actions;
+- "optimistic": the largest upper bound in the pool, as a UCB algorithm does;
+- "chasing": the action at which the truth is nearest to leaving its interval, with θ* known;
+- "contexts": a context arrives and one of a few arms is chosen, the one with the largest upper bound. Every arm has
+  parameters of its own (`Disjoint`), and θ* is all of them.
 
-Noise laws are σ-sub-Gaussian, as `environments.noisy` describes them.
+Rewards arrive in one of these ways, in the words of `paper.delays`:
+
+- "at once";
+- "independent": half of them late, whatever they are; they count in order of arrival;
+- "by value": those with noise below 0 late, in order of arrival. Theory promises nothing here;
+- "by value in order of play": the same, but a reward waits until all earlier ones are in.
+
+Rewards that are on their way when a run ends do not count. Noise laws are σ-sub-Gaussian, as `environments.noisy`
+describes them.
 """
 
 from __future__ import annotations
@@ -25,18 +35,28 @@ import numpy as np
 from mixbandit import plots
 from mixbandit._checks import Array, one_of, positive, positive_int, probability
 from mixbandit.errors import InvalidInput
+from mixbandit.features import Disjoint
 from mixbandit.mixtures import Adaptive, Grid, Linear, Scaled
+from mixbandit.paper.delays import DelaySettings, wait
 from mixbandit.paper.general_lambda import GeneralLambda
 from mixbandit.paper.parallel import ALONE, Workers, repeat
-from mixbandit.paper.store import SIGNIFICANCE, ResultStore, binomial_pvalue, write_table
-from mixbandit.sequences import BayesCredible, ConfidenceSequence, MartingaleMixture, OFULSequence
+from mixbandit.paper.store import SIGNIFICANCE, ResultStore, binomial_interval, binomial_pvalue, write_table
+from mixbandit.sequences import BayesCredible, ConfidenceSequence, MartingaleMixture, OFULSequence, UnknownNoise
 from mixbandit.simulate.environments import NOISES, noisy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-DESIGNS = ("iid", "optimistic", "chasing")
+DESIGNS = ("iid", "optimistic", "chasing", "contexts")
 POOL = 20
+ARMS = 4  # in the design "contexts"
+
+ARRIVALS: dict[str, DelaySettings] = {
+    "at once": DelaySettings("at once"),
+    "independent": DelaySettings("independent"),
+    "by value": DelaySettings("by value"),
+    "by value in order of play": DelaySettings("by value", strict=True),
+}
 
 Factory = Callable[[Array, float, float], ConfidenceSequence]
 """Make a sequence from (θ*, σ, δ). Only deliberately right or wrong priors use more than θ*'s norm."""
@@ -66,14 +86,23 @@ SEQUENCES: dict[str, Factory] = {
     "adaptive": lambda th, s, d: MartingaleMixture(len(th), **_assumptions(th, s, d), mixture=Adaptive()),
     "lambda-half": lambda th, s, d: GeneralLambda(len(th), **_assumptions(th, s, d), lam=0.5 / s**2),
     "oful": lambda th, s, d: OFULSequence(len(th), **_assumptions(th, s, d)),
+    "unknown-noise": lambda th, s, d: UnknownNoise(len(th), norm_bound=float(np.linalg.norm(th)), delta=d),
     "bayes": lambda th, s, d: BayesCredible(len(th), **_assumptions(th, s, d)),
     "bayes-wrong": lambda th, s, d: BayesCredible(len(th), **_assumptions(th, s, d), mixture=_wrong_prior(th)),
 }
 
 
+def assumes_this_noise(sequence: str, noise: str) -> bool:
+    """Whether the assumptions of a built-in sequence cover the noise: "unknown-noise" is for Gaussian noise alone."""
+    return sequence != "unknown-noise" or noise == "gaussian"
+
+
 @dataclass(frozen=True)
 class CoverageSettings:
-    """One cell of the experiment; runs differ only in the stream of random numbers spawned for them."""
+    """One cell of the experiment; runs differ only in the streams of random numbers spawned for them.
+
+    `dim` is the dimension of actions, or of contexts.
+    """
 
     sequence: str = "standard"
     noise: str = "gaussian"
@@ -83,11 +112,16 @@ class CoverageSettings:
     delta: float = 0.05
     sigma: float = 0.5
     seed: int = 0
+    feedback: str = "at once"
+    late: int = 20  # how many rounds a late reward takes
 
     def __post_init__(self) -> None:
         one_of(self.noise, NOISES, "noise")
         one_of(self.design, DESIGNS, "design")
-        for name in ("dim", "rounds"):
+        one_of(self.feedback, tuple(ARRIVALS), "feedback")
+        if not assumes_this_noise(self.sequence, self.noise):
+            raise InvalidInput(f"the sequence {self.sequence!r} assumes gaussian noise, got noise={self.noise!r}")
+        for name in ("dim", "rounds", "late"):
             object.__setattr__(self, name, positive_int(getattr(self, name), name))
         object.__setattr__(self, "delta", probability(self.delta, "delta"))
         object.__setattr__(self, "sigma", positive(self.sigma, "sigma"))
@@ -96,7 +130,7 @@ class CoverageSettings:
 
     @property
     def label(self) -> str:
-        return f"{self.sequence} / {self.noise} / {self.design}"
+        return f"{self.sequence} / {self.noise} / {self.design} / {self.feedback}"
 
 
 @dataclass(frozen=True)
@@ -123,12 +157,12 @@ class Coverage:
     @property
     def interval(self) -> tuple[float, float]:
         """Clopper–Pearson 95 % interval of the miss rate."""
-        from scipy.special import betaincinv
+        return binomial_interval(self.misses, self.runs)
 
-        k, n = self.misses, self.runs
-        low = 0.0 if k == 0 else float(betaincinv(k, n - k + 1, 0.025))
-        high = 1.0 if k == n else float(betaincinv(k + 1, n - k, 0.975))
-        return low, high
+    @property
+    def promised(self) -> bool:
+        """Whether theory promises a miss rate of at most δ."""
+        return self.guarantee == "anytime" and ARRIVALS[self.settings.feedback].valid
 
     @property
     def holds(self) -> bool:
@@ -137,23 +171,25 @@ class Coverage:
 
 
 def draw(results: Sequence[Coverage]) -> Figure:
-    """A panel per design: share of runs missed over time, by sequence (colour) and noise (line)."""
-    designs = list(dict.fromkeys(r.settings.design for r in results))
-    fig, axes = plots.figure(columns=len(designs), height=4.0, sharey=True)
+    """A panel per design and feedback: share of runs missed over time, by sequence (colour) and noise (line)."""
+    panels = list(dict.fromkeys((r.settings.design, r.settings.feedback) for r in results))
+    fig, axes = plots.figure(columns=len(panels), height=4.0, sharey=True)
     rounds, delta = results[0].settings.rounds, results[0].settings.delta
-    for ax, design in zip(axes, designs, strict=True):
+    for ax, panel in zip(axes, panels, strict=True):
         shown = {
-            (r.settings.sequence, r.settings.noise): r.first_misses for r in results if r.settings.design == design
+            (r.settings.sequence, r.settings.noise): r.first_misses
+            for r in results
+            if (r.settings.design, r.settings.feedback) == panel
         }
         plots.miss_rates(ax, shown, rounds, delta)
-        ax.set_title(design)
+        ax.set_title(", ".join(panel))
         ax.label_outer()
     axes[0].legend(fontsize="x-small", loc="upper left", bbox_to_anchor=(0.0, 0.97), ncols=2)
     return fig
 
 
-def write_summary(path: Path, results: Sequence[Coverage]) -> None:
-    """A CSV file with a row per cell, and the version that made it."""
+def write_summary(path: Path, results: Sequence[Coverage], **known: object) -> None:
+    """A CSV file with a row per cell, the version that made it, and other facts given."""
     columns = [field.name for field in dataclasses.fields(CoverageSettings)]
     columns += ["guarantee", "runs", "misses", "rate_low", "rate_high", "pvalue", "holds"]
     rows = []
@@ -161,20 +197,35 @@ def write_summary(path: Path, results: Sequence[Coverage]) -> None:
         low, high = r.interval
         row = [r.guarantee, r.runs, r.misses, f"{low:.5f}", f"{high:.5f}", f"{r.pvalue:.3g}", r.holds]
         rows.append([*dataclasses.asdict(r.settings).values(), *row])
-    write_table(path, columns, rows)
+    write_table(path, columns, rows, **known)
+
+
+def write_by_sequence(path: Path, results: Sequence[Coverage], **known: object) -> None:
+    """A CSV file with a row per sequence: its worst cell, its misses in all cells, and a verdict."""
+    rows = []
+    for name in dict.fromkeys(r.settings.sequence for r in results):
+        cells = [r for r in results if r.settings.sequence == name]
+        worst = max(cells, key=lambda r: r.misses / r.runs)
+        where = f"{worst.settings.noise}, {worst.settings.design}, {worst.settings.feedback}"
+        total = f"{sum(r.misses for r in cells)} of {sum(r.runs for r in cells)}"
+        verdict = "within δ" if all(r.holds for r in cells) else "misses"
+        there = f"{worst.misses} of {worst.runs}"
+        rows.append([name, worst.guarantee, len(cells), total, where, there, verdict])
+    columns = ["sequence", "guarantee", "cells", "runs missed", "worst cell", "runs missed there", "verdict"]
+    write_table(path, columns, rows, **known)
 
 
 def simulate(settings: CoverageSettings, run: int, factory: Factory) -> int:
-    """The first time at which the set misses θ*, or 0."""
-    rng = np.random.default_rng([settings.seed, run])
-    world = _World(settings, rng)
+    """The first round after which the set misses θ*, or 0."""
+    world = World(settings, run)
     sequence = factory(world.theta, settings.sigma, settings.delta)
     for t in range(1, settings.rounds + 1):
-        pool = world.pool()
-        action = pool[_choose(settings.design, sequence, pool, world.theta)]
-        sequence.update(action, world.reward(action))
-        if not sequence.contains(world.theta):
-            return t
+        options = world.options()
+        world.play(t, options[_choose(settings.design, sequence, options, world.theta)])
+        for action, reward in world.arrived(t):
+            sequence.update(action, reward)
+            if not sequence.contains(world.theta):
+                return t
     return 0
 
 
@@ -210,33 +261,65 @@ def _simulate_named(settings: CoverageSettings, factory: Factory | None, run: in
     return (simulate(settings, run, SEQUENCES[settings.sequence] if factory is None else factory),)
 
 
-class _World:
-    """θ*, actions and rewards."""
+class World:
+    """θ*, the options of each round, and rewards on their way.
 
-    def __init__(self, settings: CoverageSettings, rng: np.random.Generator) -> None:
-        self._rng, self._dim, self._noise, self._sigma = rng, settings.dim, settings.noise, settings.sigma
+    The seed and the run decide θ*, options and noise, whatever is chosen and however rewards arrive. (Only with
+    "bernoulli" does the noise, and with it what is drawn next, depend on what was chosen.)
+    """
+
+    def __init__(self, settings: CoverageSettings, run: int) -> None:
+        self._settings, self._feedback = settings, ARRIVALS[settings.feedback]
+        stream = np.random.SeedSequence([settings.seed, run])
+        self._rng, self._of_delays = np.random.default_rng(stream), np.random.default_rng(stream.spawn(1)[0])
+        self._disjoint = Disjoint(settings.dim, ARMS) if settings.design == "contexts" else None
+        vectors = (1 if self._disjoint is None else ARMS, settings.dim)
         if settings.noise == "bernoulli":  # expected rewards must be probabilities
-            self.theta = rng.uniform(size=settings.dim)
+            self.theta = self._rng.uniform(size=vectors).ravel()
         else:
-            direction = rng.normal(size=settings.dim)
-            self.theta = direction / np.linalg.norm(direction)
+            directions = self._rng.normal(size=vectors)
+            self.theta = (directions / np.linalg.norm(directions, axis=1, keepdims=True)).ravel()
+        self._underway: list[tuple[int, Array, float]] = []
 
-    def pool(self) -> Array:
-        """Actions to choose from this round, (POOL, dim)."""
-        if self._noise == "bernoulli":
-            return self._rng.dirichlet(np.ones(self._dim), size=POOL)
-        return self._rng.normal(size=(POOL, self._dim)) / math.sqrt(self._dim)
+    def options(self) -> Array:
+        """Features of the actions to choose from this round, (POOL, dim); with contexts (ARMS, ARMS·dim)."""
+        if self._disjoint is None:
+            return self._rows(POOL)
+        context = np.repeat(self._rows(1), ARMS, axis=0)
+        return self._disjoint(np.column_stack((context, np.arange(ARMS))))
+
+    def play(self, t: int, action: Array) -> None:
+        """Choose this action in round t."""
+        reward = self.reward(action)
+        noise = reward - float(action @ self.theta)
+        # None would be a lost reward: no feedback here loses any.
+        arrival = t + (wait(self._feedback.feedback, noise, self._of_delays, self._settings.late) or 0)
+        if self._feedback.strict and self._underway:
+            arrival = max(arrival, self._underway[-1][0])
+        self._underway.append((arrival, action, reward))
+
+    def arrived(self, t: int) -> list[tuple[Array, float]]:
+        """Actions and rewards that arrive in round t, in order of play."""
+        due = [(action, reward) for arrival, action, reward in self._underway if arrival <= t]
+        self._underway = [part for part in self._underway if part[0] > t]
+        return due
 
     def reward(self, action: Array) -> float:
-        return noisy(float(action @ self.theta), self._noise, self._sigma, self._rng)
+        return noisy(float(action @ self.theta), self._settings.noise, self._settings.sigma, self._rng)
+
+    def _rows(self, n: int) -> Array:
+        dim = self._settings.dim
+        if self._settings.noise == "bernoulli":
+            return self._rng.dirichlet(np.ones(dim), size=n)
+        return self._rng.normal(size=(n, dim)) / math.sqrt(dim)
 
 
-def _choose(design: str, sequence: ConfidenceSequence, pool: Array, theta: Array) -> int:
+def _choose(design: str, sequence: ConfidenceSequence, options: Array, theta: Array) -> int:
     if design == "iid":
         return 0
-    upper = sequence.upper(pool)
-    if design == "optimistic":
+    upper = sequence.upper(options)
+    if design != "chasing":
         return int(np.argmax(upper))
-    lower, truth = sequence.lower(pool), pool @ theta
+    lower, truth = sequence.lower(options), options @ theta
     room = np.minimum(upper - truth, truth - lower) / (upper - lower)
     return int(np.argmin(room))

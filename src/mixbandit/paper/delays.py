@@ -83,11 +83,11 @@ def simulate(settings: DelaySettings, repetition: int) -> tuple[int]:
             return (t,)  # an empty set misses θ*
         choice = policy.ask(environment.offer(t).arms)
         reward = environment.reward(t, choice)
-        wait = _wait(settings.feedback, reward - environment.expected(t, choice), rng)
-        if wait is None:
+        delay = wait(settings.feedback, reward - environment.expected(t, choice), rng, _LATE)
+        if delay is None:
             policy.cancel(choice, played=True)
         else:
-            late.append((t + wait, choice, reward))
+            late.append((t + delay, choice, reward))
         due = [part for part in late if part[0] <= t]
         late = [part for part in late if part[0] > t]
         for _, told, value in due:
@@ -97,12 +97,12 @@ def simulate(settings: DelaySettings, repetition: int) -> tuple[int]:
     return (0,)
 
 
-def _wait(feedback: str, noise: float, rng: np.random.Generator) -> int | None:
-    """How many rounds a reward with this noise waits; None if it never arrives."""
+def wait(feedback: str, noise: float, rng: np.random.Generator, late: int) -> int | None:
+    """How many rounds a reward with this noise waits, 0 or `late`; None if it never arrives."""
     unlucky = noise < 0.0 if feedback.endswith("by value") else bool(rng.uniform() < _LOST)
     if feedback == "at once" or not unlucky:
         return 0
-    return None if feedback.startswith("lost") else _LATE
+    return None if feedback.startswith("lost") else late
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Results on disk, a row per repetition, so that interrupted work can resume; and a test of counts."""
+"""Results on disk, a row per repetition, so that interrupted work can resume; and statistics of counts."""
 
 from __future__ import annotations
 
@@ -30,6 +30,15 @@ def binomial_pvalue(misses: int, runs: int, rate: float) -> float:
     from scipy.special import bdtrc
 
     return 1.0 if misses == 0 else float(bdtrc(misses - 1, runs, rate))
+
+
+def binomial_interval(misses: int, runs: int) -> tuple[float, float]:
+    """Clopper–Pearson 95 % interval of the miss rate."""
+    from scipy.special import betaincinv
+
+    low = 0.0 if misses == 0 else float(betaincinv(misses, runs - misses + 1, 0.025))
+    high = 1.0 if misses == runs else float(betaincinv(misses + 1, runs - misses, 0.975))
+    return low, high
 
 
 def _made_by() -> dict[str, str]:
