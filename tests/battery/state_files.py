@@ -130,7 +130,10 @@ def tree(name: str) -> Any:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "run"
             mb.run(made, _environment(), 5, delay=2, checkpoint=file, progress=False)
-            return encoded(read_state(file), "run")
+            state = read_state(file)
+        for row in state["records"]["rows"]:  # measured times would make every run of the battery another one
+            row["ask_seconds"] = row["tell_seconds"] = 0.001
+        return encoded(state, "run")
     return encoded(made.state_dict(), "state")
 
 
