@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mixbandit as mb
-from mixbandit.sets import dual
+from mixbandit.sets import ResidualBall, dual
 from tests.helpers.exact_arithmetic import ExactSet
 from tests.helpers.extremes import learn_and_ask, learn_the_truth
 
@@ -61,6 +61,45 @@ def test_forecasters_whose_numbers_grow_without_limit_stay_honest(mixture, n, si
             assert (theta <= ends[1]).all()
     again = mb.MartingaleMixture.from_state_dict(cs.state_dict())
     np.testing.assert_array_equal(again.upper(np.eye(2)), cs.upper(np.eye(2)))
+
+
+@pytest.mark.parametrize(("sigma", "beta", "variance"), [(1.0, 1e-20, 1e20), (1e-2, 1e-20, 1.0), (1e20, 1e-20, 1e20)])
+@pytest.mark.filterwarnings("ignore::mixbandit.AssumptionsRefutedWarning")
+def test_a_sure_process_that_sees_nearly_equal_actions_stays_finite(sigma, beta, variance):
+    cs = small_noise(mb.Adaptive(beta, mb.RBF(1.0, variance)), sigma)
+    for k in range(30):
+        cs.update([[1.0 + 1e-9 * k, 0.0]], [(-1.0) ** k])
+    assert np.isfinite(cs.radius)
+    assert mb.MartingaleMixture.from_state_dict(cs.state_dict()).radius == cs.radius
+
+
+def test_bounds_beyond_all_floats_are_infinite():
+    cs = mb.MartingaleMixture(1, sigma=1e20, norm_bound=1.0, mixture=mb.Adaptive(), misspecification=1e20)
+    cs.update([[1.0]], [1.0], sigma=1e-20)
+    asked = np.array([[1e200], [-1e200], [0.0], [1.0]])
+    np.testing.assert_array_equal(cs.upper(asked)[:3], [1e200 + 1e20, 1e200 + 1e20, 1e20])
+    other = mb.MartingaleMixture(2, sigma=1e20, norm_bound=1.0, mixture=mb.Adaptive(), misspecification=1e20)
+    other.update([[1.0, 0.0]], [1.0], sigma=1e-20)
+    unseen = np.array([[0.0, 1e200], [0.0, 0.0]])
+    np.testing.assert_array_equal(other.upper(unseen, 1e-100), [np.inf, 1e20])
+    np.testing.assert_array_equal(other.lower(unseen, 1e-100), [-np.inf, -1e20])
+    np.testing.assert_array_equal(other.support(unseen, 1e-100).value, [np.inf, 1e20])
+
+
+@pytest.mark.parametrize("kind", [mb.OFULSequence, mb.BayesCredible, mb.MartingaleMixture, mb.UnknownNoise])
+def test_a_parameter_too_far_away_to_square_is_not_contained(kind):
+    stated = {} if kind is mb.UnknownNoise else {"sigma": 1.0}
+    cs = kind(2, norm_bound=1.0, **stated).update([[1e20, 0.0]], [1.0])
+    assert not cs.contains([1e200, -1e200])
+
+
+def test_rounding_beyond_the_norm_ball_leaves_the_norm_ball():
+    spectrum = mb.MartingaleMixture(2, sigma=1.0, norm_bound=1.0).update(np.eye(2), [0.5, 0.0]).moment.data.spectrum
+    ball = ResidualBall(spectrum, 1e-3, 1.0, start=1.0, rounding=1e300)
+    np.testing.assert_array_equal(ball.maximum(np.array([[3.0, 4.0], [-1.0, 0.0]])), [5.0, 1.0])
+    assert ball.maximum(np.array([[-1.0, 0.0]])) > ResidualBall(spectrum, 1e-3, 1.0, start=1.0).maximum(
+        np.array([[-1.0, 0.0]])
+    )
 
 
 def test_a_kernel_is_zero_between_actions_that_are_too_far_apart_to_square():
@@ -156,6 +195,18 @@ def test_a_prior_far_from_the_norm_ball_does_not_empty_the_set_by_rounding():
     theta = np.array([-1.0, -0.5]) * 2.0**-59
     features = np.array([[-1.0, 0.0], [1.0, 1.0], [-2.0, 0.0]])
     cs = mb.GeneralLambda(2, sigma=2.0**-64, norm_bound=2.0**-58, mixture=prior).update(features, features @ theta)
+    assert not cs.is_empty
+    assert (cs.lower(features) <= features @ theta).all()
+    assert (cs.upper(features) >= features @ theta).all()
+
+
+def test_a_sure_prior_far_away_whose_squares_vanish_does_not_empty_the_set():
+    """The features times the prior's root count as nothing, and the prior's mean is 10⁶⁸ norm bounds away."""
+    rng = np.random.default_rng(0)
+    features = rng.integers(-8, 9, size=(3, 4)) * 2.0**-88
+    theta = rng.integers(-16, 17, size=4) * 2.0**-74
+    prior = mb.Linear(np.full(4, 5e48), 1e-39 * np.eye(4))
+    cs = mb.GeneralLambda(4, sigma=1e13, norm_bound=1e-20, mixture=prior).update(features, features @ theta)
     assert not cs.is_empty
     assert (cs.lower(features) <= features @ theta).all()
     assert (cs.upper(features) >= features @ theta).all()

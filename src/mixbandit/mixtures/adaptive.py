@@ -96,10 +96,8 @@ class _AdaptiveLinearCost(RunningCost):
         self._gram = self._gram + np.outer(phi, phi)
         self._moment = self._moment + phi * reward
         self._steps += 1
-        along = float(phi @ q)
-        # A negative one is a rounding error, and dividing by it would make more of it.
-        if self._steps % _REFRESH_EVERY and along >= 0.0:
-            self._P = self._P - np.outer(q, q) / (self._beta + along)
+        if self._steps % _REFRESH_EVERY:
+            self._P = self._P - np.outer(q, q) / (self._beta + float(phi @ q))
         else:
             # By eigenvalues: next to large ones the ridge vanishes, and the sum of both cannot be inverted.
             values, vectors = np.linalg.eigh(self._gram)

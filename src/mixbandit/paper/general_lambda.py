@@ -114,11 +114,11 @@ class GeneralLambdaRule(BallRule):
         spectrum = Spectrum(self.sigma * singular, basis, self.sigma * z, 0.0, nothing, nothing)
         margin = -2.0 * self.sigma**2 * math.log(self.delta)
         excess = self.sigma**2 * excess + margin
-        # θ̄ may be much smaller than the terms it sums, which are as inexact as the features are ill-conditioned.
-        terms = float(np.linalg.norm(self._theta0) + np.linalg.norm(centre - self._theta0))
-        condition = float(singular[0] / singular[-1]) if rank else 1.0
-        lost = float(singular.max(initial=0.0)) * terms * condition + float(np.linalg.norm(offset))
-        lost *= 4.0 * len(centre) * _EPS
+        # θ̄ may be much smaller than the terms it sums, θ₀ and Lη, and has their rounding errors.
+        condition = self._root_size * self._inverse_root_size
+        terms = float(np.linalg.norm(self._theta0)) + condition * float(np.linalg.norm(centre - self._theta0))
+        lost = float(singular.max(initial=0.0)) * terms + float(np.linalg.norm(offset))
+        lost *= 32.0 * len(centre) * _EPS
         if lost_eta and rank:
             lost += lost_eta * float(singular[0]) * self._root_size
             lost += lost_eta * self._inverse_root_size / float(singular[-1])
