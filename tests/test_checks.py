@@ -52,7 +52,7 @@ def test_numbers_of_any_library_are_numbers(value):
         (np.array([0.5]), r"shape \(1,\)"),
         ({0.5}, "a set"),
         pytest.param(10**400, "too large", id="10**400"),
-        pytest.param(10**5000, "of 16610 bits", id="10**5000"),
+        pytest.param(10**5000, "an integer of some 5000 digits", id="10**5000"),
         (Unprintable(), "Unprintable without a repr"),
     ],
 )
@@ -187,7 +187,7 @@ def test_what_is_no_path_is_refused(value):
 
 def test_messages_are_short_and_never_fail():
     assert checks.shown("x" * 1000) == "'" + "x" * 76 + "..."
-    assert checks.shown(10**5000) == "<int of 16610 bits>"
+    assert checks.shown(10**5000) == "an integer of some 5000 digits"
     assert checks.shown(Unprintable()) == "<Unprintable without a repr>"
     assert "\n" not in checks.shown(np.eye(3))
 

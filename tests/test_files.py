@@ -209,9 +209,8 @@ def test_nothing_else_writes_files():
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call):
                 name = getattr(node.func, "attr", getattr(node.func, "id", None))
-                modes = [
-                    a.value for a in (*node.args, *(k.value for k in node.keywords)) if isinstance(a, ast.Constant)
-                ]
+                stated = (*node.args, *(k.value for k in node.keywords if k.arg == "mode"))
+                modes = [a.value for a in stated if isinstance(a, ast.Constant)]
                 reads = name == "open" and not any(isinstance(m, str) and set(m) & set("wax+") for m in modes)
                 if name in writers and not reads:
                     found.add((str(path.relative_to(package)), name))

@@ -42,12 +42,12 @@ _DEEPEST = 64  # numpy refuses lists nested more deeply
 
 def shown(value: Any) -> str:
     """The value for a message: its repr, cut to one short line; never an error."""
+    if isinstance(value, int) and value.bit_length() > 256:  # beyond 4,300 digits, Python does not write them
+        return f"an integer of some {round(value.bit_length() * math.log10(2.0))} digits"
     try:
-        text = " ".join(repr(value).split())
-    except Exception:  # a user's __repr__ may raise anything, and integers of over 4,300 digits have none
-        digits = f" of {value.bit_length()} bits" if isinstance(value, int) else " without a repr"
-        text = f"<{type(value).__name__}{digits}>"
-    return clipped(text)
+        return clipped(" ".join(repr(value).split()))
+    except Exception:  # a user's __repr__ may raise anything
+        return f"<{type(value).__name__} without a repr>"
 
 
 def clipped(text: str) -> str:

@@ -127,7 +127,7 @@ def test_an_integer_next_to_2_to_the_60_is_tuned():
         Float(1.0, 1.0 + 2.3e-16),
         Float(1.0, 1.0 + 2.3e-16, log=True),
         Float(1e300, math.nextafter(1e300, math.inf)),
-        Float(0.0, 1.0, step=1e-20),
+        Float(0.0, 1.0, step=1e-15),
     ],
     ids=repr,
 )
@@ -183,7 +183,7 @@ def test_what_cannot_be_compared_is_no_choice():
     for value in (np.zeros(2), [0.0], {}, object()):
         with pytest.raises(mb.InvalidInput, match="x must be one of"):
             Categorical(["a", 1, (2, 3)]).index(value, "x")
-    with pytest.raises(mb.InvalidInput, match=r"'c19', … \(500 in all\)\], got 'd'"):
+    with pytest.raises(mb.InvalidInput, match=r"x must be one of \['c0', .*\.\.\., got 'd'"):
         Categorical([f"c{i}" for i in range(500)]).index("d", "x")
 
 
@@ -217,9 +217,9 @@ def test_equal_choices_of_different_types_are_different():
         (lambda: Int(False, True), "low must be an integer"),
         (lambda: Int(10**301, 10**302), "at most 1e300"),
         (lambda: Int(0, 10, step=10**5000), "at most 1e300"),
-        (lambda: Float(0, 10**400), "high must be a finite number"),
-        (lambda: Float(-1e308, 1e308, step=1.0), "finitely many"),
-        (lambda: Float(0.0, 1e300, step=1e-300), "finitely many"),
+        (lambda: Float(0, 10**400), "high must be a number"),
+        (lambda: Float(-1e308, 1e308, step=1.0), "at most 9.0072e\\+15 steps"),
+        (lambda: Float(0.0, 1e300, step=1e-300), "at most 9.0072e\\+15 steps"),
         (lambda: Categorical([]), "empty"),
         (lambda: Categorical("rbf"), "list of values"),
         (lambda: Categorical(["a", "b", "a"]), "'a' occurs more than once"),
@@ -245,7 +245,7 @@ def test_bad_spaces_are_refused(make, message):
         ({"layers": 10**5000}, "layers must lie between 1 and 5, got an integer of"),
         ({"layers": 6}, "layers must lie between 1 and 5"),
         ({"layers": math.inf}, "layers must lie between 1 and 5"),
-        ({"rate": 10**5000}, "rate must lie"),
+        ({"rate": 10**5000}, "rate must be a number"),
         ({"layers": 2.5}, "layers must be 1 plus a multiple of 1"),
         ({"share": 0.3}, "share must be 0.0 plus a multiple of 0.25"),
         ({"depth": 3}, "'depth' unknown"),

@@ -124,7 +124,8 @@ class _AdaptiveLinearCost(RunningCost):
         require(gram <= _ROUNDING * size**2, "cost.gram", "must fit the statistics")
         moment = np.abs(self._moment - rows.T @ rewards).max()
         require(moment <= _ROUNDING * size * length, "cost.moment", "must fit the statistics")
-        if not is_well_conditioned(np.array([self._beta + size**2]), math.sqrt(self._beta)):
+        # Beside the ridge and beside the noise, whose variance is 1: what large numbers left of P and W is rounding.
+        if not is_well_conditioned(np.array([self._beta + size**2]), min(math.sqrt(self._beta), 1.0)):
             return
         require(_is_covariance(self._P, 1.0), "cost.P", "must be a covariance between 0 and I")
         require(_is_covariance(self._W, size**2), "cost.W", "must be a covariance that fits the statistics")
@@ -141,6 +142,7 @@ class _AdaptiveKernelCost(Chain):
     def __init__(self, beta: float, kernel: KernelFunction, dim_in: int, sigma: float) -> None:
         super().__init__(kernel, dim_in, sigma)
         self._beta = beta  # in units of σ²
+        self._smallest_pivot = min(1.0, math.sqrt(beta))
         self._posterior = GrowingCholesky()
         self._white: Array = np.empty(0)  # the factor's inverse applied to the rewards
 

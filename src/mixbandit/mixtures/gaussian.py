@@ -83,11 +83,16 @@ class GrowingCholesky:
         return GrowingCholesky(size + 1, storage)
 
     @classmethod
-    def from_factor(cls, factor: Array, where: str, least: float, squares: Array) -> GrowingCholesky:
-        """A stored factor: diagonal entries are at least `least`, and rows have about these squared norms or less."""
+    def from_factor(
+        cls, factor: Array, where: str, least: float, squares: Array, pivot: float | None = None
+    ) -> GrowingCholesky:
+        """A stored factor: diagonal entries are at least `least`, and rows have about these squared norms or less.
+
+        The latter only if digits are left to check, after divisions by pivots as small as `pivot`.
+        """
         require(not np.triu(factor, 1).any(), where, "must be lower triangular")
         require((factor.diagonal() >= least * (1.0 - _ROUNDING)).all(), where, f"must have {least:g} on its diagonal")
-        if is_well_conditioned(squares, least):
+        if is_well_conditioned(squares, least if pivot is None else pivot):
             largest = np.abs(factor).max(axis=1, initial=0.0)
             require((largest <= 2.0 * np.sqrt(squares)).all(), where, "must fit the kernel")
         storage = _Storage(max(16, 2 * len(factor)))
@@ -98,6 +103,8 @@ class GrowingCholesky:
 
 class Chain(RunningCost):
     """The cost of N(μ, T), given the columns of T one after the other; also the base of similar costs."""
+
+    _smallest_pivot = 1.0
 
     def __init__(self, kernel: KernelFunction, dim_in: int, sigma: float) -> None:
         super().__init__(sigma)
@@ -153,7 +160,8 @@ class Chain(RunningCost):
         fits = abs(squares - data.weight2) <= _ROUNDING * data.weight2
         require(fits, "cost.weights", "must be positive and fit the statistics")
         factor = stored_array(state, "factor", (t, t))
-        self._factor = GrowingCholesky.from_factor(factor, "cost.factor", 1.0, 1.0 + self._matrix().diagonal())
+        squared_norms = 1.0 + self._matrix().diagonal()
+        self._factor = GrowingCholesky.from_factor(factor, "cost.factor", 1.0, squared_norms, self._smallest_pivot)
         with np.errstate(over="ignore"):
             expected = self.sigma**2 * float(self._y @ self._y + 2.0 * np.log(factor.diagonal()).sum())
         slack = _ROUNDING * (expected + t * self.sigma**2)
@@ -175,11 +183,10 @@ def is_well_conditioned(squares: Array, least: float) -> bool:
 def check_factor(factor: Array, matrix: Array, least: float, where: str) -> None:
     """Refuse a factor that is not one of this matrix, by their products with a vector: O(t²), and no chance to hide."""
     squares = matrix.diagonal()
-    scale = np.sqrt(squares)
-    with np.errstate(over="ignore"):  # however badly conditioned, no pivot is ever made smaller than it must be
-        require((np.linalg.norm(factor, axis=1) >= (1.0 - _ROUNDING) * scale).all(), where, "must fit the kernel")
     if not is_well_conditioned(squares, least):
         return
+    scale = np.sqrt(squares)
+    require((np.linalg.norm(factor, axis=1) >= (1.0 - _ROUNDING) * scale).all(), where, "must fit the kernel")
     v = np.random.default_rng(0).normal(size=len(factor))
     error = np.abs(factor @ (factor.T @ v) - matrix @ v)
     require((error <= _ROUNDING * scale * float(scale @ np.abs(v))).all(), where, "must fit the actions")

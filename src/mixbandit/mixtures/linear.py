@@ -89,8 +89,6 @@ class Linear(LinearMixture):
             )
         check_finite(mean, "theta0", LARGEST_DATUM)
         check_finite(covariance, "Sigma0", _LARGEST_VARIANCE)
-        # α₀ is σ² over this, and must be a multiplier.
-        positive(float(np.trace(covariance)) / len(mean), "the mean diagonal entry of Sigma0", 1e-60, 1e60)
         if not np.allclose(covariance, covariance.T, rtol=1e-10, atol=0.0):
             worst = np.abs(covariance - covariance.T).max()
             raise InvalidInput(f"Sigma0 must be symmetric, got entries that differ by {worst:g}")

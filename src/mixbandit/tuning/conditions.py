@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mixbandit._checks import shown
+from mixbandit._checks import as_text, shown
 from mixbandit.errors import InvalidInput
 from mixbandit.tuning.parameters import Categorical, Parameter
 
@@ -68,7 +68,7 @@ def _checked(parameters: Mapping[str, Parameter], conditions: Mapping[str, tuple
         parent = condition[0]
         values = tuple(condition[1]) if isinstance(condition[1], tuple | list) else ()
         for name in (child, parent):
-            if not isinstance(name, str) or name not in parameters:
+            if as_text(name, "the name of a parameter in a condition") not in parameters:
                 raise InvalidInput(f"there is no parameter {shown(name)}; the parameters are {', '.join(parameters)}")
         on = parameters[parent]
         if not isinstance(on, Categorical) or not values:

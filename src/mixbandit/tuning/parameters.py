@@ -27,6 +27,7 @@ from mixbandit.tuning.choices import Choices, are_equal
 _MOST_LISTED = 10_000
 # A value is on the grid if it is off by less than this share of a step.
 _OFF_STEP = 1e-6
+_EPS = float(np.finfo(np.float64).eps)
 _MOST_CHOICES = 100_000
 _MOST_STEPS = 2**53  # of floats: more are finer than floats
 # Larger integers are refused: their logarithms and ratios must be floats.
@@ -85,7 +86,8 @@ class _Number(Parameter):
             raise InvalidInput(f"{kind}: a logarithmic scale needs low > 0, got low={self.low!r}")
         if self.step is None:
             return
-        if not 0 < as_number(self.step, f"{kind}: step") <= self.high - self.low:
+        as_number(self.step, f"{kind}: step")
+        if not 0 < as_type(self.step) <= self.high - self.low:  # an int as such: floats of its size may be far apart
             width = shown(self.high - self.low)
             raise InvalidInput(
                 f"{kind}: step must be positive and at most high − low = {width}, got {shown(self.step)}"
@@ -164,7 +166,8 @@ class Float(_Number):
             raise self._outside(value, name)
         if self.step is not None:
             steps = (number - self.low) / self.step
-            if abs(steps - round(steps)) > _OFF_STEP:
+            rounding = 4.0 * _EPS * (abs(number) + abs(self.low)) / self.step
+            if abs(steps - round(steps)) > _OFF_STEP + rounding:
                 raise InvalidInput(f"{name} must be {self.low!r} plus a multiple of {self.step!r}, got {shown(value)}")
         return np.array([min(max(self._position(min(max(number, self.low), self.last)), 0.0), 1.0)])
 
@@ -179,7 +182,8 @@ class Float(_Number):
     def last(self) -> float:
         if self.step is None:
             return self.high
-        return self._stepped(math.floor((self.high - self.low) / self.step + _OFF_STEP))
+        count = (self.high - self.low) / self.step
+        return self._stepped(math.floor(count + _OFF_STEP + 4.0 * _EPS * count))
 
     @property
     def _steps(self) -> int | None:
