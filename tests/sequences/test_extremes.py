@@ -76,9 +76,9 @@ def test_a_sure_process_that_sees_nearly_equal_actions_stays_finite(sigma, beta,
 @pytest.mark.filterwarnings("ignore::mixbandit.AssumptionsRefutedWarning")
 def test_one_direction_seen_very_often_leaves_the_others_unknown():
     """At the 256th reward the adaptive mixture computes its matrix anew: next to 10⁴² its ridge of 4 vanishes."""
-    cs = small_noise(mb.Adaptive()).update(np.ones((260, 2)), np.full(260, 0.5))
+    cs = small_noise(mb.Adaptive(), sigma=2.0**-66).update(np.tile([1.0, 0.5], (260, 1)), np.full(260, 0.5))
     assert np.isfinite(cs.radius)
-    assert cs.upper([[1.0, -1.0]]) > 1.0
+    assert cs.upper([[-0.5, 1.0]]) > 0.5
 
 
 def test_bounds_beyond_all_floats_are_infinite():
