@@ -160,7 +160,8 @@ def _ask(cs, asked, alpha):
     upper, lower = cs.upper(asked, alpha), cs.lower(asked, alpha)
     found = cs.support(asked, alpha)
     must_be_numbers(upper=upper, lower=lower, support=found.value, theta=found.theta, grad=found.grad)
-    assert (lower <= upper + 1e-6 * (np.abs(lower) + np.abs(upper))).all(), f"{lower} exceeds {upper} at alpha={alpha}"
+    slack = 1e-6 * np.abs(lower) + 1e-6 * np.abs(upper)
+    assert (lower - slack <= upper).all(), f"{lower} exceeds {upper} at alpha={alpha}"
 
 
 def _read(cs, theta):

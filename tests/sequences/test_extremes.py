@@ -73,6 +73,14 @@ def test_a_sure_process_that_sees_nearly_equal_actions_stays_finite(sigma, beta,
     assert mb.MartingaleMixture.from_state_dict(cs.state_dict()).radius == cs.radius
 
 
+@pytest.mark.filterwarnings("ignore::mixbandit.AssumptionsRefutedWarning")
+def test_one_direction_seen_very_often_leaves_the_others_unknown():
+    """At the 256th reward the adaptive mixture computes its matrix anew: next to 10⁴² its ridge of 4 vanishes."""
+    cs = small_noise(mb.Adaptive(), sigma=2.0**-66).update(np.tile([1.0, 0.5], (260, 1)), np.full(260, 0.5))
+    assert np.isfinite(cs.radius)
+    assert cs.upper([[-0.5, 1.0]]) > 0.5
+
+
 def test_bounds_beyond_all_floats_are_infinite():
     cs = mb.MartingaleMixture(1, sigma=1e20, norm_bound=1.0, mixture=mb.Adaptive(), misspecification=1e20)
     cs.update([[1.0]], [1.0], sigma=1e-20)
@@ -97,6 +105,7 @@ def test_rounding_beyond_the_norm_ball_leaves_the_norm_ball():
     spectrum = mb.MartingaleMixture(2, sigma=1.0, norm_bound=1.0).update(np.eye(2), [0.5, 0.0]).moment.data.spectrum
     ball = ResidualBall(spectrum, 1e-3, 1.0, start=1.0, rounding=1e300)
     np.testing.assert_array_equal(ball.maximum(np.array([[3.0, 4.0], [-1.0, 0.0]])), [5.0, 1.0])
+    assert np.isfinite(ball.closed_form(1.0).radius)
     assert ball.maximum(np.array([[-1.0, 0.0]])) > ResidualBall(spectrum, 1e-3, 1.0, start=1.0).maximum(
         np.array([[-1.0, 0.0]])
     )
@@ -182,6 +191,9 @@ def test_settings_beyond_what_arithmetic_can_hold_are_refused():
     ):
         with pytest.raises(mb.InvalidInput):
             make()
+    steep = small_noise(mb.Gaussian(0.0, lambda a, b: 1e150 * a @ b.T), 1.0)
+    with pytest.raises(mb.InvalidInput, match="kernel's values"):
+        steep.update([[1.0, 0.0]], [0.0])
     cs = small_noise(mb.Gaussian(lambda rows: 1e60 * rows[:, 0], mb.RBF()), 1.0)
     before = cs.moment
     with pytest.raises(mb.InvalidInput, match="mean function"):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import mixbandit as mb
+from mixbandit.search import Advantage
 
 
 def tuner(choices):
@@ -72,3 +73,20 @@ def test_possible_choices_are_those_of_a_search_one_by_one():
         found.append(tuner.certificate().possible)
     assert [part.values for part in found[0] if part.name in "ck"] == [p.values for p in found[1] if p.name in "ck"]
     assert found[0][1].share < 1.0
+
+
+def test_a_choice_that_is_good_only_elsewhere_is_still_possible():
+    """The other parameters of the recommended configuration do not suit it: only a search finds that it may be best."""
+    space = mb.Space({"x": mb.Float(0, 1), "c": mb.Categorical(["a", "b", "c"])})
+    tuner = mb.Tuner(space, sigma=0.001, reward_range=(-1, 1), norm_bound=4.0, rng=0)
+    best = {"a": 0.1, "b": 0.9, "c": 0.5}
+    for parameters in space.sample(150, rng=0):
+        far = abs(parameters["x"] - best[parameters["c"]])
+        tuner.tell(tuner.adopt(parameters), 0.5 - far**2 - (parameters["c"] == "c"))
+    found = tuner.certificate()
+    assert found.action["c"] in ("a", "b")
+    values = {part.name: part.values for part in found.possible}
+    assert set(values["c"]) == {"a", "b"}
+    advantage = Advantage(tuner.moment.exact, tuner.moment.directions(space.encode(found.action)[None])[0])
+    other = {**found.action, "c": "b" if found.action["c"] == "a" else "a"}
+    assert advantage.maximum(tuner.moment.directions(space.encode(other)[None])) < 0.0

@@ -38,7 +38,7 @@ from mixbandit.sequences import Audit
 from mixbandit.sequences.base import ResidualBallSequence, setting
 from mixbandit.sequences.response import Response
 from mixbandit.sequences.rules import BallRule
-from mixbandit.sets import ResidualBall
+from mixbandit.sets import ResidualBall, length
 
 # The weights of the rows: the roots of M, 2Λ − M, and of the positive and the negative part of Λ − M.
 _WEIGHTS = ("squared", "convex", "surplus", "deficit")
@@ -144,7 +144,9 @@ class GeneralLambdaRule(BallRule):
         factor = np.vstack((convex, half))
         centre = self._theta0 + self._root @ eta
         q = np.asarray(np.linalg.solve(self._root.T, eta))
-        lost_eta = float(np.linalg.norm(posterior.lost_singular * posterior.lost_z))
+        # sz/(s² + 1), of singular values that are known only up to the rounding error of the largest.
+        rounding = len(eta) * _EPS * float(posterior.singular.max(initial=0.0))
+        lost_eta = length(np.minimum(posterior.lost_singular + rounding, 0.5) * posterior.lost_z)
         return factor, centre, q, float(eta @ eta) + log_det(x, 1.0), lost_eta
 
     def memory(self, data: Data) -> dict[str, Any]:

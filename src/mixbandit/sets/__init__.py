@@ -1,6 +1,7 @@
 """Confidence sets as immutable values, known by their support functions."""
 
 from mixbandit.sets.base import CASES, ConfidenceSet, Maximum
+from mixbandit.sets.directions import length
 from mixbandit.sets.ellipsoid import AffineImage, Ellipsoid, RidgeEllipsoid, SpectralEllipsoid
 from mixbandit.sets.point import Point
 from mixbandit.sets.residual_ball import ResidualBall, ridge_ball
@@ -15,5 +16,6 @@ __all__ = [
     "ResidualBall",
     "RidgeEllipsoid",
     "SpectralEllipsoid",
+    "length",
     "ridge_ball",
 ]
