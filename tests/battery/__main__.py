@@ -13,7 +13,10 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from hypothesis import Phase
+
 import mixbandit
+from tests.battery import machine
 from tests.battery.page import write_page
 from tests.battery.parts import PARTS, Part
 from tests.battery.tally import Tally
@@ -31,6 +34,8 @@ def main() -> int:
     unknown = [name for name in given.parts if name not in PARTS]
     if unknown:
         parser.error(f"unknown: {', '.join(unknown)}; the parts are {', '.join(PARTS)}")
+    if given.first:  # whether anything fails is asked, not why
+        machine.SHRINK = (Phase.generate,)
     done = {}
     try:
         for name in given.parts or PARTS:

@@ -63,7 +63,7 @@ def test_noise_three_times_as_large_as_stated_is_refuted_soon(make):
     assert not cs.is_empty
 
 
-@pytest.mark.parametrize(("d", "extra"), [(5, 12), (20, 26), (50, 62)])
+@pytest.mark.parametrize(("d", "extra"), [(5, 12), (20, 26), pytest.param(50, 62, marks=pytest.mark.heavy)])
 def test_how_soon_noise_three_times_as_large_is_found_is_as_the_documentation_says(d, extra):
     found = []
     for run in range(25):

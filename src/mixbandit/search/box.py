@@ -121,7 +121,7 @@ def _search_mixed(
         group = np.arange(len(rows)) % len(combinations)
         rows[:, box.tried_columns] = combinations[group][:, box.tried_columns]
         rows = box.pinned(rows)
-    rows, group = _with_warm(rows, group, None if warm is None else box.snapped(warm))
+    rows, group = _with_warm(rows, group, None if warm is None else box.snapped(np.clip(warm, box.low, box.high)))
     screened = score.maximum(model.directions(rows))
     order = np.argsort(-screened, kind="stable")
     chosen = order[: effort.climbers(int(moving.sum()))]
