@@ -24,7 +24,7 @@ FALSE = (
     r"contradict (them|your assumptions), the set becomes empty",
     r"has ‖θ‖ of about s√d",
 )
-COUNTS = {3: "three", 5: "five", 7: "seven"}
+COUNTS = {3: "three", 5: "five", 6: "six", 7: "seven"}
 
 
 def flat(path):
