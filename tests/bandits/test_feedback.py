@@ -205,3 +205,15 @@ def test_only_what_can_be_chosen_can_be_adopted():
     mixed = mb.Tuner({"n": mb.Int(1, 5)}, reward_range=(0, 1)).policy
     with pytest.raises(mb.InvalidInput, match="not allowed"):
         mixed.adopt([0.3])
+
+
+def test_a_noise_level_that_cannot_be_used_is_refused_though_the_reward_has_to_wait():
+    """Held back unchecked, it would keep the rewards of earlier choices from being told."""
+    policy = make("UCB over general lambda", strict=True)
+    first, second = policy.ask(n=2)
+    before = policy.state
+    with pytest.raises(mb.InvalidInput, match="lambda must be"):
+        policy.tell(second, 0.1, sigma=0.3)
+    assert policy.state is before
+    policy.tell(second, 0.1).tell(first, 0.2)
+    assert policy.moment.t == 2

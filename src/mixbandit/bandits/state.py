@@ -105,6 +105,8 @@ class State(NamedTuple):
 
     def holding(self, choices: list[Choice], rewards: Array, levels: list[float | None]) -> State:
         """After these rewards, which count once no earlier choice is pending."""
+        if any(levels):  # what could not be learnt later must be refused now
+            self.moment.after(np.array([choice.row for choice in choices]), rewards, self._weights(levels))
         held = self.held
         for choice, reward, level in zip(choices, rewards, levels, strict=True):
             held = persistent.put(held, choice.id, Held(float(reward), level))
