@@ -10,6 +10,7 @@ import pytest
 import mixbandit as mb
 from mixbandit import _checks as checks
 from mixbandit.errors import InvalidInput
+from tests.helpers import tensors
 from tests.helpers.worlds import ARMS, PHI, SETTINGS
 
 MASKED = np.ma.array([0.3, 0.4], mask=[False, True])
@@ -87,7 +88,7 @@ def test_what_is_not_an_array_of_numbers_is_refused_by_name(value, says):
 
 def test_arrays_and_tables_of_other_libraries_are_arrays():
     expected = [[0.1, 0.2], [0.3, 0.4]]
-    torch, polars = pytest.importorskip("torch"), pytest.importorskip("polars")
+    torch, polars = tensors.torch(), pytest.importorskip("polars")
     frame = polars.DataFrame({"a": [0.1, 0.3], "b": [0.2, 0.4]})
     exact = [[Decimal("0.1"), Decimal("0.2")], [Decimal("0.3"), Decimal("0.4")]]
     for value in (torch.tensor(expected, dtype=torch.float64), frame, exact, np.ma.array(expected)):

@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib
+import importlib.util
 import os
 import signal
 import sqlite3
@@ -237,23 +238,25 @@ def test_a_journal_is_read_and_not_changed(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("address", "code"),
+    "address",
     [
-        ("postgresql+psycopg2://me:{}@127.0.0.1:1/db", 2),
-        ("postgresql+psycopg2://127.0.0.1:1/db?user=me&password={}", 2),
-        ("mysql+nodriver://me:{}@127.0.0.1/db", 2),
-        ("Oracle://me:{}@h/db", 2),
-        ("nonsense://me:{}@h/db", 2),
-        ("redis://:{}@h", 2),
-        ("sqlite:///me:{}@h/none.db", 2),
-        ("file:/me:{}@h", 2),
+        "postgresql+psycopg2://me:{}@127.0.0.1:1/db",
+        "postgresql+psycopg2://127.0.0.1:1/db?user=me&password={}",
+        "mysql+nodriver://me:{}@127.0.0.1/db",
+        "Oracle://me:{}@h/db",
+        "nonsense://me:{}@h/db",
+        "redis://:{}@h",
+        "sqlite:///me:{}@h/none.db",
+        "file:/me:{}@h",
     ],
 )
 @pytest.mark.parametrize("secret", ["s3cret-word", "s3cret%2Fword", "s3cret@word/x"])
-def test_passwords_are_never_shown(address, code, secret, monkeypatch):
+def test_passwords_are_never_shown(address, secret, monkeypatch):
     monkeypatch.setenv("MIXBANDIT_DEBUG", "1")
     result = certify(address.format(secret))
-    assert result.exit_code == code, result.output
+    # A driver that is not installed is a failure; an address that leads nowhere is wrong input.
+    lacking = "psycopg2" in address and importlib.util.find_spec("psycopg2") is None
+    assert result.exit_code == (1 if lacking else 2), result.output
     assert "s3cret" not in result.output
     assert "word" not in result.output.replace("password", "")
 

@@ -139,7 +139,7 @@ def parts(folder):
 def test_files_in_the_making_are_left_alone_whatever_their_writer_is_called(tmp_path):
     """Two containers may share host name and process ids: only the lock of its writer tells that a file is in use."""
     path = tmp_path / "state"
-    handle, temporary = _files._new_part(path)
+    handle, temporary = _files._new_part(path, 0o600)
     try:
         write_atomically(path, "one")
         assert parts(tmp_path) == [temporary]
@@ -173,7 +173,7 @@ def test_names_of_any_legal_length_can_be_written(tmp_path):
 
 
 def test_the_names_of_temporary_files_cannot_be_foreseen(tmp_path):
-    made = [_files._new_part(tmp_path / "state") for _ in range(3)]
+    made = [_files._new_part(tmp_path / "state", 0o600) for _ in range(3)]
     for handle, _ in made:
         os.close(handle)
     assert len({path.name for _, path in made}) == 3
@@ -248,3 +248,15 @@ def test_a_damaged_result_store_says_so(line, tmp_path):
         file.write(line)
     with pytest.raises(DamagedState, match="remove it to start over"):
         ResultStore(tmp_path, "x", Settings(), ("value",))
+
+
+@posix
+def test_what_is_being_written_is_as_private_as_what_it_replaces(tmp_path, monkeypatch):
+    file = tmp_path / "file"
+    write_atomically(file, "old")
+    file.chmod(0o600)
+    modes = []
+    monkeypatch.setattr("os.fsync", lambda handle: modes.append(stat.S_IMODE(os.fstat(handle).st_mode)))
+    monkeypatch.setattr("mixbandit._files._take_over", lambda handle, known: modes.append(os.fstat(handle).st_size))
+    write_atomically(file, "new")
+    assert modes == [0, 0o600]  # nothing is written before the permissions are those of the old file

@@ -122,6 +122,11 @@ def as_number(value: Any, name: str) -> float:
         raise InvalidInput(f"{name} must be a number, got {shown(value)} ({_reason(error)})") from None
 
 
+def as_reward(value: Any, name: str) -> float:
+    """`value` as a number; clicks and successes come as booleans."""
+    return float(value) if isinstance(value, bool | np.bool_) else as_number(value, name)
+
+
 def _number(value: Any) -> float:
     _refuse_masked(value)
     if isinstance(value, bool | np.timedelta64):  # both count as integers

@@ -78,13 +78,13 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         path.write_bytes(data)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = _new_part(path)
+    handle, temporary = _new_part(path, 0o666 if known is None else 0o600)
     try:
         with os.fdopen(handle, "wb") as file:
+            if known is not None:  # before there is anything to read in it
+                _take_over(file.fileno(), known)
             file.write(data)
             file.flush()
-            if known is not None:
-                _take_over(file.fileno(), known)
             os.fsync(file.fileno())
             if os.name == "posix":  # renamed while it is open, and so locked: nobody sweeps it away before
                 temporary.replace(path)
@@ -106,12 +106,12 @@ def _take_over(handle: int, known: os.stat_result) -> None:
     os.fchmod(handle, stat.S_IMODE(known.st_mode))  # last: changing the owner may clear bits
 
 
-def _new_part(path: Path) -> tuple[int, Path]:
+def _new_part(path: Path, mode: int) -> tuple[int, Path]:
     """A new file beside `path`, open and locked as long as this process lives."""
     while True:
         temporary = path.with_name(f"{_prefix(path)}{_kernel()}.{secrets.token_hex(8)}{_SUFFIX}")
         # Not `tempfile`, whose files are private: these permissions are cut by the umask, as for any new file.
-        handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+        handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
         _lock(handle)
         # Somebody's sweep may have come between creation and lock.
         if os.fstat(handle).st_nlink or os.name != "posix":

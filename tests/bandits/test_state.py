@@ -190,3 +190,16 @@ def test_policies_and_choices_travel_between_processes(name):
         assert everything(again) == everything(policy)
         again.tell(same, reward(same, 4))
         assert (again.sequence.t, policy.sequence.t) == (5, 4)
+
+
+@pytest.mark.parametrize("name", ["CMMUCB", "AMMUCB", "OFUL", "IDS", "FreqTS"])
+@pytest.mark.parametrize("region", ["arms", "box"])
+def test_a_loaded_policy_with_several_pending_choices_goes_on_bit_for_bit(name, region, tmp_path):
+    policy = make(name, region)
+    play(policy, 5)
+    policy.ask(n=3)
+    policy.ask()
+    policy.save(tmp_path / "policy")
+    again = mb.load(tmp_path / "policy")
+    for _ in range(2):
+        np.testing.assert_array_equal(policy.ask().action, again.ask().action)

@@ -23,16 +23,16 @@ HEADINGS = {
 INTRODUCTION = """# The battery
 
 A policy and a tuner live through random lives, files and studies are damaged, calls are given wrong values,
-interrupted at every instruction and killed; eight processes share one file. A *failure* is what no user should see: a
+interrupted at random instructions and killed; eight processes share one file. A *failure* is what no user should see: a
 foreign exception, a false answer, lost or doubled data, a state that changed though there was an error.
 
-`make test` runs a few seconds of each part. This page is written by the long run:
+`make test` runs a few seconds of each part; `make battery` runs all of it. This page is written by the run it reports:
 
 ```sh
 {command}
 ```
 
-It resumes after Ctrl-C, exits with 1 if anything failed, and kept its figures in `docs/results/battery.csv`.
+It resumes after Ctrl-C, exits with 1 if anything failed, and keeps its figures in `docs/results/battery.csv`.
 Made with mixbandit {version}, Python {python}, numpy {numpy}, scipy {scipy} on {cores} cores.
 """
 

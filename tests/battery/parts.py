@@ -29,5 +29,5 @@ PARTS = {
     "interrupts": Part("Ctrl-C at a random instruction", faults.interrupts, 3_000, 500, "faults"),
     "kills": Part("SIGKILL at a random moment", faults.kills, 200, 50, "faults"),
     "load": Part("Operations of eight processes at once", load.run, 10_000, 10_000, "load"),
-    "fuzz": Part("Inputs of a coverage-guided fuzzer, ten minutes", fuzz.run, 600, 600, "inputs"),
+    "fuzz": Part("Inputs of a coverage-guided fuzzer (atheris)", fuzz.run, 600, 600, "inputs"),
 }

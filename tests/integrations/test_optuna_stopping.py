@@ -116,3 +116,11 @@ def test_a_study_that_cannot_be_certified_runs_on(caplog):
 def test_bad_settings_are_refused(options, message):
     with pytest.raises(mb.InvalidInput, match=message):
         StopOnGap(**{"gap": 0.1, **STATED, **options})
+
+
+def test_one_callback_looks_at_every_study_from_its_beginning():
+    callback, sampler = StopOnGap(0.9, every=5, sigma=0.05, reward_range=(0, 1)), optuna.samplers.RandomSampler(seed=0)
+    for _ in range(2):
+        study = optuna.create_study(study_name="same", direction="maximize", sampler=sampler)
+        study.optimize(lambda trial: 0.5 + 0.1 * trial.suggest_float("x", 0, 1), n_trials=20, callbacks=[callback])
+        assert len(study.trials) == 5

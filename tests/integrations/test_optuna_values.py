@@ -13,7 +13,7 @@ import mixbandit as mb
 from mixbandit.integrations.optuna import LEFT_OUT, LOWER, MixBanditSampler
 from tests.integrations.studies import COMPLETE, STATED, make, simple
 
-OUTSIDE, INFINITE = "with a value outside reward_range", "with a value that is not finite and at most 1e+50 in size"
+OUTSIDE, INFINITE = "with a value outside reward_range", "with a value that is infinite or larger than 1e+50"
 UNUSABLE = [
     (1.7, "maximize", OUTSIDE),
     (-0.2, "minimize", OUTSIDE),
@@ -175,3 +175,20 @@ def test_without_stated_noise_any_values_will_do(values):
     study, left = make("minimize", n_startup_trials=0), iter(values * 4)
     study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0) * 0.0 + next(left), n_trials=len(values) * 4)
     assert study.sampler.tuner(study).told == len(values) * 4
+
+
+def test_a_second_study_of_the_same_name_is_refuted_aloud(caplog):
+    sampler = MixBanditSampler(seed=0, n_startup_trials=2, reward_range=(0, 1), samples=100)
+    for _ in range(2):
+        caplog.clear()
+        study = optuna.create_study(study_name="same", direction="maximize", sampler=sampler)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", mb.AssumptionsRefutedWarning)
+            study.optimize(lambda t: (t.suggest_float("x", 0, 1), 5.0 if t.number == 3 else 0.5)[1], n_trials=5)
+        assert "Trial 3 is left out" in caplog.text
+
+
+def test_a_name_that_is_no_unicode_is_sampled():
+    study = optuna.create_study(sampler=MixBanditSampler(seed=0))
+    study.optimize(lambda trial: trial.suggest_float("\ud800", 0, 1), n_trials=3)
+    assert len(study.trials) == 3

@@ -225,7 +225,7 @@ def test_equal_choices_of_different_types_are_different():
         (lambda: Categorical(["a", "b", "a"]), "'a' occurs more than once"),
         (lambda: Space({}), "at least one"),
         (lambda: Space([("x", Float(0, 1))]), "dict"),
-        (lambda: Space({1: Float(0, 1)}), "names must be strings"),
+        (lambda: Space({1: Float(0, 1)}), "names must be text"),
         (lambda: Space({"x": (0, 1)}), "x must be a Float, Int or Categorical"),
     ],
 )

@@ -14,6 +14,7 @@ import pytest
 
 import mixbandit as mb
 from mixbandit.tuning.runs import Run, read_run
+from tests.helpers import tensors
 from tests.helpers.runs import SPACE
 
 STATED = {"reward_range": (0.0, 1.0), "samples": 100}
@@ -96,7 +97,7 @@ def test_the_certificate_names_what_is_not_used():
 
 def test_parameters_say_which_columns_they_are(tmp_path):
     content = "number,lr,note,value\n0,0.1,good,0.5\n1,0.2,bad,0.6\n2,0.3,good,0.7\n"
-    refused(tmp_path, content, r"'number' look like records of the tuner.*--parameter")
+    refused(tmp_path, content, r"'number' looks like a record of the tuner.*--parameter")
     run = read(tmp_path, content, parameters=["lr"])
     assert list(run.space) == ["lr"]
     assert run.unused == dict.fromkeys(("number", "note"), "not among the parameters stated")
@@ -363,7 +364,7 @@ def test_numbers_of_all_kinds_are_numbers():
     assert run.space["x"] == mb.Float(0.125, 2.0)
     assert [c["x"] for c in run.configurations] == [0.5, 0.25, 0.125, 1.0, 2.0, 0.75]
     assert list(run.values) == [0.1] * 6
-    torch = pytest.importorskip("torch")
+    torch = tensors.torch()
     pairs = [({"x": torch.tensor(x)}, torch.tensor(0.5)) for x in (0.25, 0.5)]
     assert read_run(pairs).space["x"] == mb.Float(0.25, 0.5)
 
@@ -408,3 +409,56 @@ def test_an_empty_cell_is_none_where_the_space_has_that_choice(tmp_path):
     run = read(tmp_path, content, space=space)
     assert [c["penalty"] for c in run.configurations] == ["l1", None, None]
     assert run.rows.shape == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("cell", "says"),
+    [
+        (np.ma.masked, "is masked"),
+        (np.ma.array(0.3, mask=True), "is masked"),
+        (np.complex128(0.3 + 1j), "must not be complex"),
+        (tensors.torch().tensor(0.3, requires_grad=True), "detach it first"),
+    ],
+    ids=["masked", "masked array", "complex", "gradient"],
+)
+def test_cells_without_a_plain_value_are_no_parameters(cell, says):
+    with pytest.raises(mb.InvalidInput, match=f"'x' in row 1 .*{says}"):
+        read_run([({"x": cell}, 0.3), ({"x": 0.2}, 0.4)])
+
+
+def test_masked_values_are_left_out_and_counted():
+    pairs = [({"x": x / 4}, value) for x, value in enumerate([0.3, np.ma.array(0.3, mask=True), np.ma.masked, 0.4])]
+    run = read_run(pairs)
+    assert run.left_out == {"without a value": 2}
+    assert list(run.values) == [0.3, 0.4]
+
+
+@pytest.mark.parametrize("first", [2**60, 2**70])
+def test_many_integers_that_floats_cannot_tell_apart_are_refused(tmp_path, first):
+    file = tmp_path / "run.csv"
+    file.write_text("n,lr,value\n" + "".join(f"{first + i},0.{i % 7 + 1},0.5\n" for i in range(10_500)))
+    with pytest.raises(mb.InvalidInput, match="too large to be told apart"):
+        read_run(file)
+    assert "n" in read_run(file, parameters=["lr"]).unused
+
+
+def test_a_column_without_a_name_is_an_index_only_if_it_counts_the_rows(tmp_path):
+    file = tmp_path / "run.csv"
+    file.write_text(",lr,value\n0,0.1,0.3\n1,0.2,0.4\n2,0.3,0.5\n")
+    assert read_run(file).unused == {"": "the index of a saved DataFrame"}
+    for text in (",lr,value\n30,0.1,0.3\n10,0.2,0.4\n20,0.3,0.5\n", "lr,,value\n0.1,30,0.3\n0.2,10,0.4\n0.3,20,0.5\n"):
+        file.write_text(text)
+        with pytest.raises(mb.InvalidInput, match="has no name and does not count the rows"):
+            read_run(file)
+
+
+def test_a_row_with_an_unknown_constraint_is_not_known_to_be_feasible():
+    frame = pd.DataFrame(
+        {
+            "params_x": [0.1, 0.2, 0.3],
+            "value": [0.3, 0.4, 0.5],
+            "system_attrs_constraints:0": [-1.0, -1.0, 1.0],
+            "system_attrs_constraints:1": [-1.0, None, -1.0],
+        }
+    )
+    assert read_run(frame).feasible.tolist() == [True, False, False]

@@ -103,7 +103,7 @@ class Policy:
 
     refuted: bool = property(  # type: ignore[assignment]
         lambda self: self.state.refuted or self.moment.is_refuted,
-        lambda self, refuted: setattr(self, "state", self.state._replace(refuted=bool(refuted))),
+        lambda self, refuted: setattr(self, "state", self.state._replace(refuted=flag(refuted, "refuted"))),
         doc="Whether the data have ever been seen to refute the assumptions at level δ, or do so now.",
     )
 

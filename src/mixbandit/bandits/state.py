@@ -15,7 +15,7 @@ from mixbandit._checks import (
     LARGEST_DATUM,
     Array,
     as_float_array,
-    as_number,
+    as_reward,
     check_finite,
     is_integer,
     positive_array,
@@ -154,8 +154,7 @@ def parse_told(
     """The arguments of `tell`, checked: choices, rewards, and noise levels where given."""
     if isinstance(choice, Choice) or is_integer(choice):
         choices = [state.awaited(choice)]  # type: ignore[arg-type]
-        # Clicks and successes come as booleans.
-        number = float(reward) if isinstance(reward, bool | np.bool_) else as_number(reward, "reward")
+        number = as_reward(reward, "reward")
         values = np.array([number])
     else:
         given = _several(choice)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from mixbandit._checks import as_path
 from mixbandit.cli.exits import REFUTED
 from mixbandit.cli.shared import console, patiently
 from mixbandit.cli.storage import is_address, is_journal, study_in
@@ -71,7 +71,7 @@ def certify(
 
 def _history(source: str, study: str | None) -> Any:
     """The path, or the study in a storage."""
-    path = Path(source)
+    path = as_path(source, "the source")
     if is_address(source) or is_journal(path):
         return study_in(source, study)
     if not path.exists():

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-from mixbandit._checks import shown
+from mixbandit._checks import clipped
 from mixbandit._extras import import_extra
 from mixbandit.errors import InvalidInput, MissingDependency, MixbanditError
 from mixbandit.tuning.tables import masked, secrets_in
@@ -135,9 +135,9 @@ def _sqlite_tables(path: Path) -> set[str]:
 def _check_tables(found: set[str], source: str) -> None:
     lacking = sorted(_TABLES - found)
     if lacking:
-        has = f"it has {shown(sorted(found))}" if found else "it is empty"
+        has = f"it has {clipped(', '.join(sorted(found)))}" if found else "it is empty"
         raise InvalidInput(
-            f"{source} is a database, but not an Optuna storage: it lacks the tables {', '.join(lacking)} ({has}). "
+            f"{source} is a database, but not an Optuna storage: it lacks {', '.join(lacking)} ({has}). "
             "Nothing was changed"
         )
     if _SCHEMA not in found:

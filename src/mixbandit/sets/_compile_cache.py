@@ -6,7 +6,6 @@ be a crash or a wrong number.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import inspect
 import logging
@@ -80,7 +79,11 @@ class _CheckedFiles:
         return self._folder / f"{self._name}-{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.nbc"
 
 
-@functools.cache
 def _say_once(message: str) -> None:
     # Through logging, as for a numba that does not work: bounds are the same, only later.
-    logger.warning(message, exc_info=sys.exc_info()[0] is not None)
+    logger.log(logging.DEBUG if _said else logging.WARNING, message)
+    logger.debug("where it happened", exc_info=sys.exc_info()[0] is not None)
+    _said.append(message)
+
+
+_said: list[str] = []

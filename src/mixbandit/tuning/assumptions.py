@@ -94,6 +94,10 @@ class Assumptions:
     @classmethod
     def of(cls, given: Assumptions | None, stated: Stated) -> Assumptions:
         """The assumptions, given as one object or as keywords, not both."""
+        unknown = [name for name in stated if name not in cls.__dataclass_fields__]
+        if unknown:
+            known = ", ".join(cls.__dataclass_fields__)
+            raise InvalidInput(f"there is no option {shown(unknown[0])}; assumptions are {known}")
         if given is None:
             return cls(**stated)
         if stated:
@@ -172,7 +176,7 @@ class Assumptions:
     def objection(self, value: float) -> str | None:
         """What about a value contradicts these assumptions, for counting such values; None if nothing does."""
         if not abs(value) <= LARGEST_DATUM:
-            return f"with a value that is not finite and at most {LARGEST_DATUM:g} in size"
+            return f"with a value that is infinite or larger than {LARGEST_DATUM:g}"
         return "with a value outside reward_range" if self._outside(np.array(value)) else None
 
     def _outside(self, value: Array) -> NDArray[np.bool_]:

@@ -54,7 +54,8 @@ class Possible:
 
 
 def _interval(ends: tuple[float, float]) -> str:
-    return f"{ends[0]:.4g}" if ends[0] == ends[1] else f"{ends[0]:.4g} to {ends[1]:.4g}"
+    low, high = (f"{end}" if isinstance(end, int) else f"{end:.4g}" for end in ends)
+    return low if ends[0] == ends[1] else f"{low} to {high}"
 
 
 @dataclass(frozen=True)

@@ -235,6 +235,7 @@ class Notes(Column):
 
     rows: int
     example: str
+    why: str = "not numbers"
 
     def __len__(self) -> int:
         return self.rows
@@ -247,7 +248,7 @@ class Notes(Column):
         return np.ones(self.rows, dtype=np.bool_)
 
     def kept(self, rows: Any) -> Notes:
-        return Notes(len(np.arange(self.rows)[rows]), self.example)
+        return Notes(len(np.arange(self.rows)[rows]), self.example, self.why)
 
     @property
     def varies(self) -> bool:
@@ -257,10 +258,10 @@ class Notes(Column):
         return (self.example,)
 
     def numbers(self, name: str) -> Array:
-        raise InvalidInput(f"the column {name!r} must hold numbers, got {shown(self.example)}")
+        raise InvalidInput(f"the column {name!r} must hold numbers, got {shown(self.example)}: they are {self.why}")
 
     def spanned(self, name: str) -> Parameter:
-        raise InvalidInput(_not_a_parameter(name, "thousands of different values", self.rows, self.example))
+        raise InvalidInput(_not_a_parameter(name, "thousands of different values", self.rows, self.example, self.why))
 
     def encoded(self, parameter: Parameter) -> tuple[Array, Mask]:
         return np.zeros((self.rows, parameter.width)), np.zeros(self.rows, dtype=np.bool_)
@@ -300,8 +301,10 @@ def missing(cell: Any) -> bool:
     """Whether a table means that there is nothing: None, NaN, or what pandas writes for them."""
     if isinstance(cell, str):
         return not cell.strip()
-    if cell is None or cell is ABSENT or cell is np.ma.masked or type(cell).__name__ in ("NAType", "NaTType"):
+    if cell is None or cell is ABSENT or type(cell).__name__ in ("NAType", "NaTType"):
         return True
+    if isinstance(cell, np.ma.MaskedArray):
+        return bool(np.ma.is_masked(cell))
     if isinstance(cell, Decimal):
         return cell.is_nan()
     return isinstance(cell, float | np.floating) and math.isnan(cell)
@@ -309,8 +312,13 @@ def missing(cell: Any) -> bool:
 
 def _plain(cell: Any, name: str, row: int) -> Any:
     """A cell as Python's own bool, int, float or text where it is one, and hashable in any case."""
+    if np.ma.is_masked(cell) or getattr(cell, "requires_grad", False) is True:
+        what = "is masked" if np.ma.is_masked(cell) else "carries a gradient: detach it first"
+        raise InvalidInput(f"{shown(name)} in row {row + 1} {what}, got {shown(cell)}")
     if getattr(cell, "ndim", None) == 0 and hasattr(cell, "item") and not isinstance(cell, np.datetime64):
         cell = cell.item()  # numpy's and torch's scalars
+    if isinstance(cell, complex):
+        raise InvalidInput(f"{shown(name)} in row {row + 1} must not be complex, got {shown(cell)}")
     if cell is ABSENT or cell is None or isinstance(cell, bool):
         return cell
     if isinstance(cell, str):
@@ -361,8 +369,8 @@ def _check_size(name: str, *numbers: float) -> None:
             )
 
 
-def _not_a_parameter(name: str, many: str, rows: int, example: Any) -> str:
+def _not_a_parameter(name: str, many: str, rows: int, example: Any, why: str = "not numbers") -> str:
     return (
-        f"the column {name!r} has {many} in {rows} rows, such as {shown(example)}, and they are not numbers: that is "
+        f"the column {name!r} has {many} in {rows} rows, such as {shown(example)}, and they are {why}: that is "
         "not a parameter. Name the parameters with parameters=[…] (--parameter on the command line), or pass the space"
     )

@@ -29,6 +29,7 @@ _MOST_LISTED = 10_000
 _OFF_STEP = 1e-6
 _EPS = float(np.finfo(np.float64).eps)
 _MOST_CHOICES = 100_000
+_MOST_COMPARED = 1_000  # choices that cannot be hashed are compared in pairs
 _MOST_STEPS = 2**53  # of floats: more are finer than floats
 # Larger integers are refused: their logarithms and ratios must be floats.
 _LARGEST_INT = 10**300
@@ -280,6 +281,10 @@ class Categorical(Parameter):
         for choice in self.choices:
             if not (are_equal(choice, choice) or isinstance(choice, float)):  # NaN is not equal to itself
                 raise InvalidInput(f"Categorical: choices must be values that can be compared, got {shown(choice)}")
+        if len(self.choices) > _MOST_COMPARED and not _are_hashable(self.choices):
+            raise InvalidInput(
+                f"Categorical: more than {_MOST_COMPARED:,} choices must be hashable, as text and numbers"
+            )
         repeated = self._by_value.repeated
         if repeated is not None:
             raise InvalidInput(
@@ -321,6 +326,14 @@ class Categorical(Parameter):
                 kind = type(choice).__name__
                 raise NotStorable(f"the choice {shown(choice)} is a {kind}: only text and numbers are stored")
         return {"type": "Categorical", "choices": list(self.choices)}
+
+
+def _are_hashable(choices: tuple[Any, ...]) -> bool:
+    try:
+        hash(choices)
+    except Exception:  # hashing runs the code of users
+        return False
+    return True
 
 
 def _listed(choices: Any) -> tuple[Any, ...]:

@@ -79,11 +79,12 @@ def selected(table: Table, value: Any, parameters: Sequence[Any] | None, space: 
     elif space is not None:
         names, reason = _of_space(space, others), _OUTSIDE
     else:
-        names, reason = _by_form(others, target, value is not None), _NOT_A_PARAMETER
+        names, reason = _by_form(others, target, value is not None, _index_of(table)), _NOT_A_PARAMETER
     is_state = _STATE in others and _STATE not in names.values()
     constraints = [name for name in others if name.startswith(_CONSTRAINTS) and name not in names.values()]
     spare = [n for n in others if n not in names.values() and n not in constraints and not (is_state and n == _STATE)]
-    unused = {name: _OF_FRAME if name in _INDEX else reason for name in spare} | dict(table.ignored)
+    index = _index_of(table)
+    unused = {name: _OF_FRAME if name == index else reason for name in spare} | dict(table.ignored)
     values = table.column(target)
     counts, left_out = _completed(table.column(_STATE), table.rows) if is_state else (np.ones(table.rows, bool), {})
     counts, without = _with_a_value(values, counts)
@@ -146,7 +147,17 @@ def _of_space(space: Space, columns: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _by_form(columns: Sequence[str], target: str, is_target_stated: bool) -> dict[str, str]:
+def _index_of(table: Table) -> str | None:
+    """The column that is the index of a saved DataFrame: the first, without a name of its own, that counts the rows."""
+    first = table.names[0]
+    if first not in _INDEX:
+        return None
+    column = table.column(first)
+    counted = isinstance(column, Numbers) and (np.diff(column.numbers(first)) > 0.0).all()
+    return first if counted else None
+
+
+def _by_form(columns: Sequence[str], target: str, is_target_stated: bool, index: str | None) -> dict[str, str]:
     """Optuna's form, with prefixes, or all columns; names that leave a doubt are an error."""
     state = "state which columns are parameters with parameters=[…] (--parameter on the command line)"
     prefixed = {name.removeprefix(_PREFIX): name for name in columns if name.startswith(_PREFIX)}
@@ -160,8 +171,13 @@ def _by_form(columns: Sequence[str], target: str, is_target_stated: bool) -> dic
         return prefixed
     odd = [c for c in columns if c.lower() in _BOOKKEEPING or c.lower().startswith(_BOOKKEEPING_PREFIXES)]
     if odd:
-        raise InvalidInput(f"the columns {_listed(odd)} look like records of the tuner, not like parameters: {state}")
-    return {name: name for name in columns if name != _STATE and name not in _INDEX}
+        one = len(odd) == 1
+        look = f"the column {_listed(odd)} looks" if one else f"the columns {_listed(odd)} look"
+        raise InvalidInput(f"{look} like {'a record' if one else 'records'} of the tuner, not a parameter: {state}")
+    nameless = [name for name in columns if name in _INDEX and name != index]
+    if nameless:
+        raise InvalidInput(f"the column {nameless[0]!r} has no name and does not count the rows: {state}")
+    return {name: name for name in columns if name not in (_STATE, index)}
 
 
 def _completed(states: Column, rows: int) -> tuple[Mask, dict[str, int]]:
@@ -221,8 +237,8 @@ def _feasible(columns: Mapping[str, Column]) -> Mask | None:
     if not columns:
         return None
     worst = np.array([[_largest(column[row], name) for row in range(len(column))] for name, column in columns.items()])
-    # NaN stands for no constraints: a trial needs some, and all of them must hold.
-    return np.asarray(~np.isnan(worst).all(axis=0) & ~(worst > 0.0).any(axis=0))
+    # NaN stands for a constraint that is not known; all of them must be known to hold.
+    return np.asarray((worst <= 0.0).all(axis=0))
 
 
 def _largest(cell: Any, name: str) -> float:

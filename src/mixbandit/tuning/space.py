@@ -34,7 +34,7 @@ class Space(Mapping[str, Parameter]):
             raise InvalidInput(f"a Space needs a dict of at least one named parameter, got {shown(parameters)}")
         for name, parameter in parameters.items():
             if not isinstance(name, str) or not name:
-                raise InvalidInput(f"parameter names must be strings, got {shown(name)}")
+                raise InvalidInput(f"parameter names must be text that is not empty, got {shown(name)}")
             if not isinstance(parameter, Parameter):
                 raise InvalidInput(f"{name} must be a Float, Int or Categorical, got {shown(parameter)}")
         self._parameters = dict(parameters)

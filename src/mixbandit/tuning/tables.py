@@ -19,7 +19,7 @@ import numpy as np
 
 from mixbandit._checks import clipped, shown
 from mixbandit.errors import InvalidInput
-from mixbandit.tuning.columns import ABSENT, Column, Notes, Numbers, column_of, missing
+from mixbandit.tuning.columns import ABSENT, LARGEST_EXACT, Column, Notes, Numbers, column_of, missing
 
 Progress = Callable[[int], None]
 """Called with the number of rows read so far."""
@@ -178,6 +178,7 @@ class _Cells:
         self._codes = array("i")
         self._numbers: array[float] | None = None  # once there are too many different texts
         self._example: str | None = None  # a text that is not a number, among too many different ones
+        self._inexact: str | None = None  # an integer that floats cannot hold, among too many different numbers
 
     def add(self, texts: Sequence[str]) -> None:
         if self._example is not None:
@@ -199,7 +200,10 @@ class _Cells:
         assert self._numbers is not None
         if "_" not in "".join(texts):  # Python would read 1_000
             with contextlib.suppress(ValueError):
-                self._numbers.extend(list(map(float, texts)))
+                numbers = list(map(float, texts))
+                if max(map(abs, numbers), default=0.0) > LARGEST_EXACT:
+                    self._inexact = next((text for text in texts if _is_inexact(text)), self._inexact)
+                self._numbers.extend(numbers)
                 return
         for text in texts:
             number = _parsed(text)
@@ -214,6 +218,8 @@ class _Cells:
     def column(self, rows: int) -> Column:
         if self._example is not None:
             return Notes(rows, self._example)
+        if self._inexact is not None:
+            return Notes(rows, self._inexact, f"too many and too large to be told apart (beyond {LARGEST_EXACT})")
         if self._numbers is not None:
             return Numbers.of(np.array(self._numbers))
         values = [_parsed(text) for text in self._known]
@@ -225,6 +231,12 @@ class _Cells:
                 for value, text in zip(values, self._known, strict=True)
             ]
         return column_of(values, "").kept(np.array(self._codes, dtype=np.int64))
+
+
+def _is_inexact(text: str) -> bool:
+    """Whether this is an integer that floats cannot tell from its neighbours."""
+    number = _parsed(text)
+    return isinstance(number, int) and abs(number) > LARGEST_EXACT
 
 
 def _parsed(text: str) -> Any:

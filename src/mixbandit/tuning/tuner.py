@@ -13,8 +13,8 @@ from mixbandit._checks import (
     LARGEST_BATCH,
     Array,
     as_generator,
-    as_number,
     as_path,
+    as_reward,
     finite,
     flag,
     instance_of,
@@ -170,7 +170,7 @@ class Tuner(Reports):
 
     def tell(self, trial: Trial | int, value: float) -> Self:
         """Tell the value of a trial, which is a Trial or its id."""
-        number = as_number(value, "value")
+        number = as_reward(value, "value")
         reward = self.assumptions.reward(np.array([number]))
         choice = self._waiting(trial)
         known = self._trial(choice)

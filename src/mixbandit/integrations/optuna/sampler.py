@@ -18,7 +18,7 @@ from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, RandomSampler
 from optuna.trial import FrozenTrial, TrialState
 
-from mixbandit._checks import as_generator, nonnegative, nonnegative_int, shown
+from mixbandit._checks import as_generator, flag, nonnegative, nonnegative_int, shown
 from mixbandit.errors import AssumptionsRefutedWarning, InvalidInput, warn_user
 from mixbandit.integrations.optuna.certifying import certify_study
 from mixbandit.integrations.optuna.saying import Said
@@ -88,8 +88,7 @@ class MixBanditSampler(BaseSampler):
             ("deterministic_objective", deterministic_objective),
             ("warn_independent_sampling", warn_independent_sampling),
         ):
-            if not isinstance(choice, bool):
-                raise InvalidInput(f"{name} must be True or False, got {shown(choice)}")
+            flag(choice, name)
         if independent_sampler is not None and not isinstance(independent_sampler, BaseSampler):
             raise InvalidInput(f"independent_sampler must be a sampler of Optuna's, got {shown(independent_sampler)}")
         if self._stated is not None:
@@ -102,7 +101,7 @@ class MixBanditSampler(BaseSampler):
         self._exploration = nonnegative(exploration, "exploration")
         self._warn_independent_sampling = warn_independent_sampling
         self._independent_sampler = independent_sampler
-        self._seed = int(as_generator(seed).integers(2**63))
+        self._seed = int(as_generator(seed, "seed").integers(2**63))
         self._said = Said()
         self._forget()
 
@@ -218,7 +217,7 @@ class MixBanditSampler(BaseSampler):
                     "warn_independent_sampling=False."
                 )
         # Processes with the same seed must not draw the same numbers for different trials.
-        entropy = (self._seed, trial.number, zlib.crc32(param_name.encode()))
+        entropy = (self._seed, trial.number, zlib.crc32(param_name.encode(errors="surrogatepass")))
         sampler = self._independent_sampler or RandomSampler(int(np.random.SeedSequence(entropy).generate_state(1)[0]))
         return sampler.sample_independent(study, trial, param_name, param_distribution)
 

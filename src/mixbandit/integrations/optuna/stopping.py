@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from optuna.trial import FrozenTrial, TrialState
 
@@ -11,6 +11,7 @@ from mixbandit._checks import positive, positive_int, shown
 from mixbandit.errors import AssumptionsRefutedWarning, InvalidInput, MixbanditError, warn_user
 from mixbandit.integrations.optuna.certifying import certify_study
 from mixbandit.integrations.optuna.saying import Said
+from mixbandit.integrations.optuna.storage import identity
 from mixbandit.tuning import Assumptions, Parameter, Space, StudyCertificate
 from mixbandit.tuning.assumptions import Stated
 from mixbandit.tuning.runs import may_be_recommended
@@ -42,16 +43,17 @@ class StopOnGap:
         self._stated = Assumptions.of(assumptions, stated)
         self._stated.check_complete()  # report missing assumptions here
         self._space = as_space(space)
-        self._looked_at = 0
+        self._looked_at: tuple[Any, int] = (None, 0)  # the study, and how many trials it had
         self._said = Said()
         self.certificate: StudyCertificate | None = None
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
         """Check, every `every` completed trials."""
         trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-        if len(trials) < self._looked_at + self.every:
+        before, seen = self._looked_at
+        if len(trials) < (seen if before == identity(study) else 0) + self.every:
             return
-        self._looked_at = len(trials)
+        self._looked_at = (identity(study), len(trials))
         if not may_be_recommended(trials):
             return
         stated = self._stated.towards(study.directions[0].name.lower())
