@@ -139,7 +139,8 @@ def parts(folder):
 def test_files_in_the_making_are_left_alone_whatever_their_writer_is_called(tmp_path):
     """Two containers may share host name and process ids: only the lock of its writer tells that a file is in use."""
     path = tmp_path / "state"
-    handle, temporary = _files._new_part(path, 0o600)
+    temporary = _files._part_of(path)
+    handle = _files._made(temporary, 0o600)
     try:
         write_atomically(path, "one")
         assert parts(tmp_path) == [temporary]
@@ -173,7 +174,7 @@ def test_names_of_any_legal_length_can_be_written(tmp_path):
 
 
 def test_the_names_of_temporary_files_cannot_be_foreseen(tmp_path):
-    made = [_files._new_part(tmp_path / "state", 0o600) for _ in range(3)]
+    made = [(_files._made(path, 0o600), path) for path in (_files._part_of(tmp_path / "state") for _ in range(3))]
     for handle, _ in made:
         os.close(handle)
     assert len({path.name for _, path in made}) == 3

@@ -78,8 +78,10 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         path.write_bytes(data)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = _new_part(path, 0o666 if known is None else 0o600)
-    try:
+    temporary = _part_of(path)
+    try:  # from here on an interrupt at any moment removes the file again
+        while (handle := _made(temporary, 0o666 if known is None else 0o600)) is None:
+            temporary = _part_of(path)
         with os.fdopen(handle, "wb") as file:
             if known is not None:  # before there is anything to read in it
                 _take_over(file.fileno(), known)
@@ -106,17 +108,20 @@ def _take_over(handle: int, known: os.stat_result) -> None:
     os.fchmod(handle, stat.S_IMODE(known.st_mode))  # last: changing the owner may clear bits
 
 
-def _new_part(path: Path, mode: int) -> tuple[int, Path]:
-    """A new file beside `path`, open and locked as long as this process lives."""
-    while True:
-        temporary = path.with_name(f"{_prefix(path)}{_kernel()}.{secrets.token_hex(8)}{_SUFFIX}")
-        # Not `tempfile`, whose files are private: these permissions are cut by the umask, as for any new file.
-        handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
-        _lock(handle)
-        # Somebody's sweep may have come between creation and lock.
-        if os.fstat(handle).st_nlink or os.name != "posix":
-            return handle, temporary
-        os.close(handle)
+def _part_of(path: Path) -> Path:
+    """A new name beside `path`."""
+    return path.with_name(f"{_prefix(path)}{_kernel()}.{secrets.token_hex(8)}{_SUFFIX}")
+
+
+def _made(temporary: Path, mode: int) -> int | None:
+    """A new file, open and locked as long as this process lives; None if a sweep came between creation and lock."""
+    # Not `tempfile`, whose files are private: these permissions are cut by the umask, as for any new file.
+    handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
+    _lock(handle)
+    if os.fstat(handle).st_nlink or os.name != "posix":
+        return handle
+    os.close(handle)
+    return None
 
 
 def _prefix(path: Path) -> str:

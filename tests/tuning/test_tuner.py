@@ -443,3 +443,14 @@ def test_a_contradicted_range_is_noticed_by_whatever_is_asked_first():
         assert [warning.filename for warning in caught] == [__file__]
         assert not tuned.recommend().trusted
         assert not tuned.certificate().trusted
+
+
+def test_a_refutation_that_was_read_stands_though_later_values_hide_it():
+    tuner = mb.Tuner({"x": mb.Float(0.0, 1.0)}, sigma=0.1, norm_bound=3.0, initial=0, rng=0)
+    tuner.learn([({"x": 0.5}, value) for value in (0.4, -0.4)])
+    assert tuner.refuted
+    tuner.learn([({"x": 0.5}, 0.0)] * 40)
+    assert not tuner.moment.is_refuted
+    assert tuner.refuted
+    with pytest.warns(mb.AssumptionsRefutedWarning):
+        assert not tuner.certificate().trusted

@@ -24,7 +24,7 @@ from mixbandit._checks import (
 from mixbandit.bandits import persistent
 from mixbandit.bandits.choice import Choice
 from mixbandit.errors import InvalidInput
-from mixbandit.sequences import Moment
+from mixbandit.sequences import Moment, seen_refuted
 
 
 class Held(NamedTuple):
@@ -78,7 +78,8 @@ class State(NamedTuple):
     def learnt(self, moment: Moment) -> State:
         """With other data; what was anticipated from the old data is dropped."""
         self._close_moment()
-        return self._replace(moment=moment, anticipated=None, since=self.rounds)
+        refuted = self.refuted or seen_refuted(self.moment)
+        return self._replace(moment=moment, anticipated=None, since=self.rounds, refuted=refuted)
 
     def _close_moment(self) -> None:
         """Compute the bounds of pending choices that were made at this moment, so that they no longer hold it."""
@@ -129,7 +130,7 @@ class State(NamedTuple):
         return self._replace(**self._settled(choices))
 
     def _settled(self, choices: list[Choice]) -> dict[str, Any]:
-        widths, refuted = self.widths, self.refuted
+        widths, refuted = self.widths, self.refuted or seen_refuted(self.moment)
         for choice in choices:
             known = choice.known
             widths = None if widths is None or known.width is None else widths + known.width

@@ -13,7 +13,7 @@ from mixbandit.sequences.bayes import BayesCredible
 from mixbandit.sequences.intersection import RunningIntersection
 from mixbandit.sequences.martingale import MartingaleMixture
 from mixbandit.sequences.models import FeatureModel, Model
-from mixbandit.sequences.moment import Moment
+from mixbandit.sequences.moment import Moment, seen_refuted
 from mixbandit.sequences.oful import OFULSequence
 from mixbandit.sequences.refutation import Audit
 from mixbandit.sequences.unknown_noise import UnknownNoise
@@ -32,6 +32,7 @@ __all__ = [
     "RunningIntersection",
     "Support",
     "UnknownNoise",
+    "seen_refuted",
     "sequence_from_state_dict",
     "sequence_kinds",
     "setting",

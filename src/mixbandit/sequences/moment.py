@@ -134,6 +134,12 @@ class Moment:
         return Moment(self.model, self.rule, self.response, data)
 
 
+def seen_refuted(moment: Moment) -> bool:
+    """Whether somebody has asked already, and the data do refute the assumptions."""
+    known = vars(moment)
+    return bool(known.get("is_empty") or known.get("noise_refuted"))
+
+
 def _levels(sigma: ArrayLike, n: int) -> Array:
     """Noise levels as one number or one per reward."""
     levels = positive_array(sigma, "sigma")
