@@ -19,7 +19,7 @@ WHOLE = 10**6  # more than the table of bad values has entries: each is tried on
 
 PARTS = {
     "policies": Part("Steps in lives of a policy", policies.run, 100_000, 5_000, "inputs"),
-    "tuners": Part("Steps in lives of a tuner", tuners.run, 100_000, 5_000, "inputs"),
+    "tuners": Part("Steps in lives of a tuner", tuners.run, 25_000, 5_000, "inputs"),
     "state files": Part("State files, damaged and forged in turn", state_files.run, 40_000, 2_000, "inputs"),
     "tables": Part("Mutated CSV files", tables.run, 20_000, 2_000, "inputs"),
     "studies": Part("Mutated Optuna studies", studies.run, 20_000, 1_000, "inputs"),
