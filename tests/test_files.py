@@ -7,6 +7,7 @@ import os
 import stat
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -261,3 +262,30 @@ def test_what_is_being_written_is_as_private_as_what_it_replaces(tmp_path, monke
     monkeypatch.setattr("mixbandit._files._take_over", lambda handle, known: modes.append(os.fstat(handle).st_size))
     write_atomically(file, "new")
     assert modes == [0, 0o600]  # nothing is written before the permissions are those of the old file
+
+
+@posix
+def test_a_sweep_that_comes_first_makes_the_writer_begin_again(tmp_path):
+    """It has the lock before the writer does: the file is about to go, and must not be written to."""
+    part = _files._part_of(tmp_path / "state")
+    begun, swept = threading.Event(), os.open(part, os.O_RDWR | os.O_CREAT)
+    assert _files._lock(swept, wait=False)
+
+    def sweep():
+        begun.wait()
+        time.sleep(0.05)
+        part.unlink()
+        os.close(swept)
+
+    sweeper = threading.Thread(target=sweep)
+    sweeper.start()
+    real = os.open
+
+    def existing(path, flags, mode=0o777):
+        begun.set()
+        return real(path, os.O_RDWR)  # as if the sweep had come right after the file was made
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("os.open", existing)
+        assert _files._made(part, 0o600) is None
+    sweeper.join()

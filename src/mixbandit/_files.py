@@ -117,7 +117,7 @@ def _made(temporary: Path, mode: int) -> int | None:
     """A new file, open and locked as long as this process lives; None if a sweep came between creation and lock."""
     # Not `tempfile`, whose files are private: these permissions are cut by the umask, as for any new file.
     handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
-    _lock(handle)
+    _lock(handle, wait=True)  # a sweep may have it, which then removes the file
     if os.fstat(handle).st_nlink or os.name != "posix":
         return handle
     os.close(handle)
@@ -138,12 +138,12 @@ def _kernel() -> str:
         return ""
 
 
-def _lock(handle: int) -> bool:
-    """Lock an open file unless somebody else has; whether that worked."""
+def _lock(handle: int, *, wait: bool) -> bool:
+    """Lock an open file, if somebody else has it after waiting or not at all; whether that worked."""
     try:
         import fcntl
 
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (ImportError, OSError):
         return False
     return True
@@ -169,7 +169,7 @@ def _unlink_abandoned(path: str) -> None:
     """Remove a temporary file of this system unless its writer lives."""
     handle = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
     try:
-        if _lock(handle):
+        if _lock(handle, wait=False):
             os.unlink(path)
     finally:
         os.close(handle)
