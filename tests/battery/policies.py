@@ -291,6 +291,20 @@ class PolicyLife(Life):
         known.learnt_elsewhere(rows, rewards)
         self.same_bounds(merged, known)
 
+    @rule(seed=seeds)
+    def part_ways(self, seed):
+        """What a copy learns the policy does not know, and the other way round."""
+        rng = np.random.default_rng(seed)
+        rows, others = rng.uniform(size=(2, 2)), rng.uniform(size=(2, 2))
+        theirs = copy.deepcopy(self.ledger)
+        twin = copy.copy(self.policy)
+        for mine, learner, known in ((others, self.policy, self.ledger), (rows, twin, theirs)):
+            rewards = [self.reward(row, 97 * (seed + i) + 1) for i, row in enumerate(mine)]  # none of them wild
+            learner.learn(mine, rewards)
+            known.learnt_elsewhere(mine, rewards)
+        self.same_bounds(self.policy.sequence, self.ledger)
+        self.same_bounds(twin.sequence, theirs)
+
     # What must be true all the time
 
     @invariant()
