@@ -34,7 +34,7 @@ WRONG_REWARDS = (
     object(),
 )
 WRONG_CHOICES = (-1, 10**9, 0.0, True, None, "0", [[0]], np.array([0.0]))
-EXACT = ("CMMUCB", "FreqTS", "Uniform")  # report what their sequence reports
+EXACT = ("CMMUCB", "FreqTS", "Uniform", "UCB with misspecification")  # report what their sequence reports
 STATED_LEVEL = ("UCB over unknown noise", "UCB over general lambda")  # refuse a level per reward, or such large ones
 # On arms a step takes a millisecond, on a box ten.
 WORLDS = st.sampled_from(("arms",) * 6 + ("context",) * 3 + ("box",))

@@ -46,9 +46,10 @@ POLICIES = NAMED | {
     ),
 }
 
-# Whose answers depend on the order of rewards, or that are told no noise level.
+# For the battery alone: some depend on the order of rewards, or are told no noise level.
 OTHERS = {
     "UCB over an adaptive mixture": _ucb(lambda phi: mb.MartingaleMixture(phi, **SETTINGS, mixture=mb.Adaptive())),
+    "UCB with misspecification": _ucb(lambda phi: mb.MartingaleMixture(phi, **SETTINGS, misspecification=0.05)),
     "UCB over unknown noise": _ucb(lambda phi: mb.UnknownNoise(phi, norm_bound=5.0, delta=0.05)),
 }
 
