@@ -153,9 +153,16 @@ def constraint(trials: list[FrozenTrial], rng: np.random.Generator) -> None:
             trial.system_attrs = {**trial.system_attrs, **(with_one if rng.random() < 0.5 else {"constraints": [1.0]})}
 
 
+def nothing_usable(trials: list[FrozenTrial], rng: np.random.Generator) -> None:
+    """Every trial failed, was pruned, or ended with an infinite value."""
+    for trial in trials:
+        trial.state = pick((TrialState.FAIL, TrialState.PRUNED, TrialState.COMPLETE), rng)
+        trial.values = [math.inf] if trial.state == TrialState.COMPLETE else None
+
+
 MUTATIONS: list[Callable[[list[FrozenTrial], np.random.Generator], None]] = [
     drop, duplicate, shuffle, our_attribute, attributes_of_others, without_attributes, value, value, state,
-    missing_parameter, other_distribution, outside, foreign_parameter, foreign_trial, constraint,
+    missing_parameter, other_distribution, outside, foreign_parameter, foreign_trial, constraint, nothing_usable,
 ]  # fmt: skip
 
 
