@@ -257,19 +257,19 @@ def is_integer(value: Any) -> bool:
 
 def positive_int(value: int, name: str, most: int = LARGEST_COUNT) -> int:
     """`value` as an int from 1 to `most`; bools and floats are refused."""
-    if not is_integer(value) or value < 1:
-        raise InvalidInput(f"{name} must be an integer ≥ 1, got {shown(value)}")
-    if value > most:
-        raise InvalidInput(f"{name} must be at most {most:,}, got {shown(value)}")
-    return int(value)
+    return _whole(value, name, 1, most)
 
 
 def nonnegative_int(value: int, name: str) -> int:
-    """Check a count that may be 0."""
-    if not is_integer(value) or value < 0:
-        raise InvalidInput(f"{name} must be an integer ≥ 0, got {shown(value)}")
-    if value > LARGEST_COUNT:
-        raise InvalidInput(f"{name} must be at most {LARGEST_COUNT:,}, got {shown(value)}")
+    """`value` as a count that may be 0."""
+    return _whole(value, name, 0, LARGEST_COUNT)
+
+
+def _whole(value: int, name: str, least: int, most: int) -> int:
+    if not is_integer(value) or value < least:
+        raise InvalidInput(f"{name} must be an integer ≥ {least}, got {shown(value)}")
+    if value > most:
+        raise InvalidInput(f"{name} must be at most {most:,}, got {shown(value)}")
     return int(value)
 
 

@@ -99,7 +99,7 @@ def optional(schema: Schema) -> Schema:
 
 
 def list_of(schema: Schema, *, least: int = 0) -> Schema:
-    """A list of at least so many of these."""
+    """A list of these, with at least `least` entries."""
 
     def check(value: Any, where: str) -> list[Any]:
         if not isinstance(value, list | tuple) or len(value) < least:

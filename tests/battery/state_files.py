@@ -387,9 +387,8 @@ def _text(rng, root):
     return text[: at + 1] + token + text[end:]
 
 
-def with_checksum(text: str) -> bytes:
+def with_checksum(body: bytes) -> bytes:
     """A state file with this body."""
-    body = text.encode()
     return f"{MAGIC} {FORMAT} {hashlib.sha256(body).hexdigest()}\n".encode() + body
 
 
@@ -400,7 +399,7 @@ def forged(case: int, seed: int) -> tuple[str, bytes, bool]:
     root = json.loads(json.dumps(tree(name)))
     for _ in range(int(_pick(rng, (1, 1, 1, 2, 3)))):
         _forge(rng, root)
-    return name, with_checksum(_text(rng, root)), rng.random() < 0.05
+    return name, with_checksum(_text(rng, root).encode()), rng.random() < 0.05
 
 
 def run(budget: int, seed: int, progress: Progress = silent) -> Tally:
@@ -469,7 +468,7 @@ def _damaged(rng, content):
 def _damage(tally, file, case, seed, reproduction):
     rng = np.random.default_rng([seed, case])
     name = _pick(rng, list(SAVED))
-    good = with_checksum(json.dumps(tree(name), separators=(",", ":")))
+    good = with_checksum(json.dumps(tree(name), separators=(",", ":")).encode())
     bad = _damaged(rng, good)
     file.write_bytes(bad)
     try:

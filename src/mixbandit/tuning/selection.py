@@ -73,17 +73,16 @@ def selected(table: Table, value: Any, parameters: Sequence[Any] | None, space: 
         raise InvalidInput(
             f"no column {shown(target)} of values among {_listed(table.names)}: name it as `value` (--value)"
         )
-    others = [name for name in table.names if name != target]
+    others, index = [name for name in table.names if name != target], _index_of(table)
     if parameters is not None:
         names, reason = _stated(parameters, others, target), _NOT_NAMED
     elif space is not None:
         names, reason = _of_space(space, others), _OUTSIDE
     else:
-        names, reason = _by_form(others, target, value is not None, _index_of(table)), _NOT_A_PARAMETER
+        names, reason = _by_form(others, target, value is not None, index), _NOT_A_PARAMETER
     is_state = _STATE in others and _STATE not in names.values()
     constraints = [name for name in others if name.startswith(_CONSTRAINTS) and name not in names.values()]
     spare = [n for n in others if n not in names.values() and n not in constraints and not (is_state and n == _STATE)]
-    index = _index_of(table)
     unused = {name: _OF_FRAME if name == index else reason for name in spare} | dict(table.ignored)
     values = table.column(target)
     counts, left_out = _completed(table.column(_STATE), table.rows) if is_state else (np.ones(table.rows, bool), {})
