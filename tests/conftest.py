@@ -1,8 +1,14 @@
 """What tests of several folders share."""
 
+import os
 import signal
 
 import pytest
+
+# Tests run on several processes. Threads of linear algebra on top of them, waiting for each other, take many times as
+# long. Before numpy is imported.
+for _threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_threads, "1")
 
 
 @pytest.fixture

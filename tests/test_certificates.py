@@ -316,3 +316,12 @@ def test_a_box_without_width_is_certified():
     found = certificate(cs.moment, mb.Box([0.3, 0.4], [0.3, 0.4]), np.random.default_rng(0))
     assert found.proof == "branch-and-bound"
     assert found.gap == pytest.approx(0.0, abs=1e-6)
+
+
+def test_a_certificate_is_not_trusted_where_only_the_noise_is_refuted():
+    cs = mb.MartingaleMixture(1, sigma=0.1, norm_bound=3.0).update([[1.0]] * 40, [0.5, -0.5] * 20)
+    assert not cs.is_empty
+    for region in (mb.Arms([[1.0], [0.5]]), mb.Box([0.0], [1.0])):
+        found = certificate(cs.moment, region, np.random.default_rng(0))
+        assert not found.trusted
+        assert not found.proven

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import mixbandit as mb
 from mixbandit.cli import app
-from mixbandit.paper import coverage, delays, regret
+from mixbandit.paper import coverage, delays, kernels, regret
 
 run = CliRunner().invoke
 PNG = b"\x89PNG"
@@ -40,7 +40,7 @@ def test_coverage_prints_a_verdict_and_a_picture(tmp_path):
     summary = (tmp_path / "summary.csv").read_text().splitlines()
     made_by, command = summary[0].split("; command: ")
     assert made_by == f"# mixbandit: {mb.__version__}"
-    assert len(summary) == 2 + 8
+    assert len(summary) == 2 + 10
     assert len((tmp_path / "by_sequence.csv").read_text().splitlines()) == 2 + 2
     again = run(app, [*shlex.split(command)[1:], "--out", str(tmp_path / "again")])
     assert again.exit_code == 0, again.output
@@ -56,6 +56,17 @@ def test_coverage_says_what_it_leaves_out_and_refuses_what_was_asked_for(tmp_pat
     asked = run(app, ["coverage", "--sequence", "unknown-noise", "--noise", "uniform", *small])
     assert asked.exit_code != 0
     assert "assumes gaussian noise" in f"{asked.exception} {asked.output}"
+    small[small.index("-T") + 1] = "3"
+    means = ["coverage", "--sequence", "mean", "--noise", "beta", "--sigma", "0.5", "--sigma", "0.05"]
+    crossed = run(app, [*means, "--design", "all", "--means", "all", *small])
+    assert crossed.exit_code == 0, crossed.output
+    assert "Left out: mean with the design 'chasing': it is for one mean." in crossed.output
+    summary = (tmp_path / "summary.csv").read_text().splitlines()
+    assert "--means all --sigma 0.5 --sigma 0.05" in summary[0]
+    assert len(summary) == 2 + 4
+    nothing = run(app, ["coverage", "--sequence", "bounded", "--noise", "gaussian", "--design", "all", *small])
+    assert nothing.exit_code == 2
+    assert "nothing is left to measure" in nothing.output
     unknown = run(app, ["coverage", "--feedback", "never", *small])
     assert unknown.exit_code == 2
 
@@ -114,6 +125,30 @@ def test_delays_prints_what_is_promised(tmp_path, monkeypatch):
     result = run(app, ["delays", "-n", "20", "--out", str(tmp_path / "broken")])
     assert result.exit_code == 1
     assert "BROKEN" in result.output
+
+
+def test_kernels_prints_a_table_and_a_picture(tmp_path):
+    arguments = ["kernels", "--kernel", "RBF", "--kernel", "Matérn 3/2", "-T", "5", "-n", "2", "--arms", "20"]
+    result = run(app, [*arguments, "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    for text in ("RBF", "Matérn 3/2", "CMM-UCB", "IGP-UCB", "own data", "0 of 2"):
+        assert text in result.output
+    assert (tmp_path / "kernels.png").exists()
+    comment, _, *rows = (tmp_path / "summary.csv").read_text().splitlines()
+    assert len(rows) == 10
+    told = shlex.split(comment.partition("command: ")[2])[1:]
+    again = run(app, [*told, "--out", str(tmp_path / "again")])
+    assert again.exit_code == 0, again.output
+    assert (tmp_path / "again" / "curves.csv").read_text() == (tmp_path / "curves.csv").read_text()
+
+
+def test_kernels_fails_where_a_promise_is_broken(tmp_path, monkeypatch):
+    looks = " ".join(["1"] * 25)
+    monkeypatch.setattr(kernels, "simulate", lambda settings, run: (looks, looks, looks, "1 0 0 0 0", looks[:9]))
+    result = run(app, ["kernels", "--kernel", "RBF", "-T", "5", "-n", "4", "--out", str(tmp_path)])
+    assert result.exit_code == 1
+    assert "BROKEN: bounds of CMM-UCB with RBF" in result.output
+    assert "of DMM-UCB" not in result.output
 
 
 @pytest.mark.usefixtures("children_heed_ctrl_c")

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 import mixbandit as mb
-from mixbandit.data import _BUFFER_ROWS, Data
+from mixbandit.data import Factor
+from mixbandit.data.factor import _BUFFER_ROWS
 
 
 def data(t, d, seed=0):
@@ -13,7 +14,7 @@ def data(t, d, seed=0):
 @pytest.mark.parametrize("t", [0, 1, 3, 5, 31, 32, 33, 500])
 def test_the_factor_has_the_gram_matrix_of_the_data(t):
     Phi, r = data(t, 5)
-    stats = Data(5).learn(Phi, r)
+    stats = Factor(5).learn(Phi, r)
     both = np.column_stack((Phi, r))
     C = stats.factor
     np.testing.assert_allclose(C.T @ C, both.T @ both, atol=1e-11)
@@ -24,7 +25,7 @@ def test_the_factor_has_the_gram_matrix_of_the_data(t):
 @pytest.mark.parametrize("cuts", [[1] * 100, [32, 1, 67], [99, 1], [33, 33, 34], [0, 100, 0]])
 def test_any_grouping_gives_the_same_statistics(cuts):
     Phi, r = data(100, 6)
-    whole, parts = Data(6).learn(Phi, r), Data(6)
+    whole, parts = Factor(6).learn(Phi, r), Factor(6)
     start = 0
     for cut in cuts:
         parts = parts.learn(Phi[start : start + cut], r[start : start + cut])
@@ -35,7 +36,7 @@ def test_any_grouping_gives_the_same_statistics(cuts):
 
 def test_reading_changes_nothing():
     Phi, r = data(100, 4)
-    read, unread = Data(4), Data(4)
+    read, unread = Factor(4), Factor(4)
     for row, reward in zip(Phi, r, strict=True):
         read, unread = (part.learn(row[None], reward[None]) for part in (read, unread))
         assert read.spectrum.rank
@@ -45,7 +46,7 @@ def test_reading_changes_nothing():
 def test_spectrum_explains_the_rewards():
     Phi, r = data(40, 6)
     Phi[:, 5] = Phi[:, 0] - Phi[:, 1]  # rank 5
-    stats = Data(6).learn(Phi, r)
+    stats = Factor(6).learn(Phi, r)
     spectrum = stats.spectrum
     assert spectrum.rank == 5
     fitted = spectrum.basis @ (spectrum.z / spectrum.singular)
@@ -57,7 +58,7 @@ def test_spectrum_explains_the_rewards():
 def test_spectrum_in_whitened_coordinates():
     Phi, r = data(40, 3)
     root, shift = np.tril(np.ones((3, 3))), np.array([1.0, -2.0, 0.5])
-    stats = Data(3).learn(Phi, r)
+    stats = Factor(3).learn(Phi, r)
     spectrum = stats.seen_from(shift, root)
     np.testing.assert_allclose(
         spectrum.basis * spectrum.singular**2 @ spectrum.basis.T, root.T @ Phi.T @ Phi @ root, rtol=1e-12
@@ -68,13 +69,13 @@ def test_spectrum_in_whitened_coordinates():
 
 
 def test_no_information_is_rank_zero():
-    assert Data(3).spectrum.rank == 0
-    spectrum = Data(3).learn(np.zeros((4, 3)), np.ones(4)).spectrum
+    assert Factor(3).spectrum.rank == 0
+    spectrum = Factor(3).learn(np.zeros((4, 3)), np.ones(4)).spectrum
     assert (spectrum.rank, spectrum.residual(1.0)) == (0, pytest.approx(4.0))
 
 
 def test_memory_does_not_grow():
-    stats = Data(3)
+    stats = Factor(3)
     for _ in range(10 * _BUFFER_ROWS):
         stats = stats.learn(np.ones((1, 3)), np.ones(1))
         stored = stats.state_dict()
@@ -85,12 +86,12 @@ def test_memory_does_not_grow():
 def test_what_was_learnt_earlier_stays_as_it_was():
     """Values share rows: whoever goes on from an earlier one must not change the later ones."""
     Phi, r = data(70, 4)
-    trunk = [Data(4)]
+    trunk = [Factor(4)]
     for row, reward in zip(Phi, r, strict=True):
         trunk.append(trunk[-1].learn(row[None], reward[None]))
     branches = [part.learn(7.0 * Phi[:3], r[:3]) for part in trunk]
     for n, (part, branch) in enumerate(zip(trunk, branches, strict=True)):
-        for found, expected in ((part, Data(4).learn(Phi[:n], r[:n])), (branch, None)):
+        for found, expected in ((part, Factor(4).learn(Phi[:n], r[:n])), (branch, None)):
             rows = np.column_stack((Phi[:n], r[:n]))
             if expected is None:
                 rows = np.vstack((rows, np.column_stack((7.0 * Phi[:3], r[:3]))))
@@ -100,8 +101,8 @@ def test_what_was_learnt_earlier_stays_as_it_was():
 
 def test_state_dict_goes_on_to_the_bit():
     Phi, r = data(90, 4)
-    stats = Data(4).learn(Phi[:50], r[:50]).learn(Phi[50:55], r[50:55])
-    again = Data.from_state_dict(stats.state_dict())
+    stats = Factor(4).learn(Phi[:50], r[:50]).learn(Phi[50:55], r[50:55])
+    again = Factor.from_state_dict(stats.state_dict())
     for row, reward in zip(Phi[55:], r[55:], strict=True):
         stats, again = (part.learn(row[None], reward[None]) for part in (stats, again))
     np.testing.assert_array_equal(stats.factor, again.factor)
@@ -110,7 +111,7 @@ def test_state_dict_goes_on_to_the_bit():
 
 @pytest.mark.parametrize("spoil", ["factor", "buffer", "missing", "nan", "count", "text", "triangle", "dim"])
 def test_a_damaged_state_is_refused(spoil):
-    stats = Data(2).learn(*data(3, 2))
+    stats = Factor(2).learn(*data(3, 2))
     state = stats.state_dict()
     if spoil == "missing":
         del state["count"]
@@ -129,4 +130,4 @@ def test_a_damaged_state_is_refused(spoil):
     else:
         state["buffer"] = np.zeros((9, 3))
     with pytest.raises(mb.DamagedState):
-        Data.from_state_dict(state)
+        Factor.from_state_dict(state)

@@ -50,7 +50,17 @@ def test_there_is_code_to_run():
 
 
 @pytest.mark.parametrize(
-    ("page", "folder", "tables"), [("paper", "paper", 5), ("tuning", "tuning", 6), ("coverage", ".", 2)]
+    ("page", "folder", "tables"),
+    [
+        ("paper", "paper", 5),
+        ("tuning", "tuning", 6),
+        ("coverage", ".", 5),
+        ("literature", ".", 1),
+        ("kernels", "kernels", 3),
+        ("honesty", "honesty", 1),
+        ("fixed_rows", ".", 1),
+        ("searching", "searching", 3),
+    ],
 )
 def test_the_tables_of_a_page_are_those_of_its_results(page, folder, tables):
     from mixbandit.paper.page import filled
@@ -71,7 +81,7 @@ def test_a_page_names_the_model_where_it_first_promises():
     for path in promising:
         text = flat(path)
         before = text[: PROMISE.search(text).end() + 300]
-        assert "linear in" in before, path.name
+        assert "linear in" in before or "function space" in before, path.name
 
 
 def test_the_commands_on_the_pages_exist():
@@ -128,19 +138,15 @@ def test_the_numbers_of_the_readme_are_those_of_the_results():
 
 
 def test_what_the_readme_says_of_the_tuner_is_in_its_results():
+    """Shares of runs in which the tuner is ahead, in the order of the sentence."""
     text = flat(ROOT / "README.md")
-    answers = [row["answer"] for row in rows("tuning/verdict.csv")]
+    found = {(row["tasks"], row["against"], row["what"]): row["share, %"] for row in rows("searching/wins.csv")}
+    order = (("TPE", "mean"), ("TPE", "floor"), ("CMA-ES", "recommended"), ("TPE", "recommended"))
+    told, floor, cma, tpe = (found["tables", *key] for key in order)
+    assert f"earned more than TPE's in {told} % of the runs" in text
+    assert f"above that of `certify` on TPE's trials in {floor} %" in text
+    assert f"better than that of CMA-ES in {cma} %, and than that of TPE in {tpe} %" in text
+    shares = [found["functions", *key] for key in order]
+    assert f"it is {shares[0]}, {shares[1]}, {shares[2]} and {shares[3]} %" in text
+    answers = [row["answer"] for row in rows("tuning/verdict.csv")]  # of version 0.1.0, in docs/tuning.md
     assert answers == ["9 of 9 tasks", "3 of 9 tasks", "180 of 180 runs"]
-    assert "the recommended configuration covered its expected value in 180 of 180 runs" in text
-    assert "earned more than TPE on only three of the nine" in text
-    tasks = {}
-    for row in rows("tuning/held-out.csv"):
-        tasks.setdefault(row["task"], {})[row["tuner"]] = [float(n) for n in row["recommended"].split(" ± ")]
-    ahead, close = [], 0
-    for found in tasks.values():
-        ours, error = found.pop("mixbandit")
-        ahead += [ours - theirs for theirs, _ in found.values()]
-        close += any(ours - theirs <= 2 * (error**2 + e**2) ** 0.5 for theirs, e in found.values())
-    assert min(ahead) > 0
-    assert sum(difference < 0.01 for difference in ahead) > len(ahead) / 2
-    assert f"on {COUNTS[close]} tasks within two standard errors of one of them" in text

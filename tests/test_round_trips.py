@@ -49,11 +49,15 @@ SEQUENCES = {
         on_empty="inflate",
     ),
     "OFUL": lambda sigma, norm, delta: mb.OFULSequence(2, sigma=sigma, norm_bound=norm, delta=delta),
+    "IGP": lambda sigma, norm, delta: mb.IGPSequence(2, sigma=sigma, norm_bound=norm, delta=delta, eta=0.1),
     "OFUL with alpha": lambda sigma, norm, delta: mb.OFULSequence(
         2, sigma=sigma, norm_bound=norm, delta=delta, alpha=1e-40
     ),
     "Bayes": lambda sigma, norm, delta: mb.BayesCredible(2, sigma=sigma, norm_bound=norm, delta=delta),
     "unknown noise": lambda sigma, norm, delta: mb.UnknownNoise(2, norm_bound=norm, delta=delta),
+    "bounded": lambda sigma, norm, delta: mb.BoundedMixture(
+        2, norm_bound=norm, delta=delta, reward_range=(-1.0, 1.0), samples=100, on_empty="inflate"
+    ),
     "general lambda": lambda sigma, norm, delta: mb.GeneralLambda(2, sigma=sigma, norm_bound=norm, delta=delta),
 }
 
@@ -78,6 +82,11 @@ MIXTURES = {
     "adaptive": mb.Adaptive(),
     "adaptive with little noise": mb.Adaptive(1e-4),
     "adaptive kernel": mb.Adaptive(0.3, mb.Matern(2.5)),
+    "semi-adaptive": mb.SemiAdaptive(0.3),
+    "semi-adaptive kernel": mb.SemiAdaptive(1e-20, mb.Matern(2.5)),
+    "combined kernels": mb.Gaussian(
+        0.5, 1e-20 * mb.ConditionalKernel(mb.PolynomialKernel(3).on([1]), [0]) + mb.OverlapKernel([0, 1], 1e-20)
+    ),
     "grid of unequal weights": mb.Grid([0.1, 1.0, 1e20], [1e-12, 1.0, 3.0]),
     "grid of grids": mb.Grid([mb.Grid([mb.Grid([1.0, 2.0, 3.0]), mb.Adaptive()], [0.1, 0.7]), 0.1], [1 / 3, 1 / 7]),
 }
@@ -206,7 +215,14 @@ def wild_sequence(case):
 
     kernel = mb.RBF(size(3), size(8)) if rng.random() < 0.5 else mb.Matern(float(rng.choice([0.5, 1.5, 2.5])), size(3))
     beta = None if rng.random() < 0.5 else size(10)
-    mixture = [mb.Adaptive(beta), mb.Gaussian(0.0, kernel), mb.Adaptive(beta, kernel)][case % 3]
+    scale = size(8)
+    mixture = [
+        mb.Adaptive(beta),
+        mb.Gaussian(0.0, kernel),
+        mb.Adaptive(beta, kernel),
+        mb.SemiAdaptive(scale),
+        mb.SemiAdaptive(scale, kernel),
+    ][case % 5]
     sequence = mb.MartingaleMixture(
         2, sigma=size(10), norm_bound=size(8), mixture=mb.Grid([mixture]), on_empty="inflate"
     )
@@ -223,7 +239,7 @@ def wild_sequence(case):
     return sequence if finite else None
 
 
-@pytest.mark.parametrize("case", range(45))
+@pytest.mark.parametrize("case", range(75))
 def test_no_true_state_is_taken_for_a_damaged_one(case, tmp_path):
     """The checks of what is stored allow for rounding, however badly conditioned the numbers are."""
     sequence = wild_sequence(case)

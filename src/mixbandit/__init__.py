@@ -1,7 +1,7 @@
 """Sequential decisions with guarantees: anytime-valid error bars for linear models, and policies that act on them.
 
-What users need first is here; the rest is in the submodules `features`, `mixtures`, `sequences`, `bandits`, `tuning`,
-`simulate`, `regret` and `errors`. Names that version 0.1.0 exported here still work.
+What users need first is here; the rest is in the submodules `features`, `means`, `mixtures`, `sequences`, `bandits`,
+`tuning`, `simulate`, `regret` and `errors`. Names that version 0.1.0 exported here still work.
 """
 
 import importlib
@@ -17,14 +17,24 @@ from mixbandit.errors import (
     AssumptionsRefutedWarning,
     InvalidInput,
     MixbanditError,
+    SamplesMissingWarning,
 )
 from mixbandit.features import RandomFourier
-from mixbandit.mixtures import Adaptive, Gaussian, Grid, Linear, Scaled, Standard
+from mixbandit.means import MeanComparison, MeanSequence, compare_means
+from mixbandit.mixtures import Adaptive, Gaussian, Grid, Linear, Scaled, SemiAdaptive, Standard
 from mixbandit.paper.general_lambda import GeneralLambda
 from mixbandit.saving import load, save
-from mixbandit.sequences import BayesCredible, MartingaleMixture, OFULSequence, UnknownNoise
+from mixbandit.sequences import (
+    BayesCredible,
+    BoundedMixture,
+    IGPSequence,
+    KernelMixture,
+    MartingaleMixture,
+    OFULSequence,
+    UnknownNoise,
+)
 from mixbandit.simulate import run
-from mixbandit.tuning import Assumptions, Categorical, Float, Int, Space, Tuner, certify
+from mixbandit.tuning import Assumptions, Categorical, Float, Int, Space, Tuner, certify, certify_finalists
 
 __version__ = "0.2.0.dev0"
 
@@ -41,6 +51,7 @@ __all__ = [
     "AssumptionsRefuted",
     "AssumptionsRefutedWarning",
     "BayesCredible",
+    "BoundedMixture",
     "Box",
     "Categorical",
     "Certificate",
@@ -49,32 +60,53 @@ __all__ = [
     "Gaussian",
     "GeneralLambda",
     "Grid",
+    "IGPSequence",
     "Int",
     "InvalidInput",
+    "KernelMixture",
     "Linear",
     "MartingaleMixture",
+    "MeanComparison",
+    "MeanSequence",
     "MixbanditError",
     "OFULSequence",
     "RandomFourier",
+    "SamplesMissingWarning",
     "Scaled",
+    "SemiAdaptive",
     "Space",
     "Standard",
     "Tuner",
     "UnknownNoise",
     "__version__",
     "certify",
+    "certify_finalists",
+    "compare_means",
     "load",
     "regret",
     "run",
     "save",
 ]
 
-# Where to find the other names that version 0.1.0 exported here.
+# Where to find other names, among them all that version 0.1.0 exported here.
 _ELSEWHERE = {
     "errors": ("DamagedState", "MissingDependency", "NoTheory", "NotMergeable", "NotStorable"),
     "features": ("Disjoint", "FeatureMap", "FromCallable", "Identity", "Interaction", "RandomLayer", "WithConstant"),
-    "kernels": ("RBF", "Matern"),
-    "mixtures": ("Forecaster", "FromRegressor", "Mixture"),
+    "kernels": (
+        "RBF",
+        "ConditionalKernel",
+        "ConstantKernel",
+        "Kernel",
+        "LinearKernel",
+        "Matern",
+        "OnColumns",
+        "OverlapKernel",
+        "PolynomialKernel",
+        "ProductKernel",
+        "SklearnKernel",
+        "SumKernel",
+    ),
+    "mixtures": ("Bank", "Forecaster", "FromRegressor", "Mixture"),
     "sequences": ("Audit", "ConfidenceSequence", "RunningIntersection", "Support"),
     "regret": ("RegretBound",),
     "bandits": (
@@ -86,7 +118,7 @@ _ELSEWHERE = {
         "Uniform",
         "UniformSampling",
     ),
-    "tuning": ("Recommendation", "StudyCertificate", "Told", "Trial"),
+    "tuning": ("ListCertificate", "Recommendation", "StudyCertificate", "Told", "Trial"),
     "simulate": (
         "ChangingArms",
         "Environment",

@@ -161,6 +161,18 @@ def check_finite(array: Array, name: str, largest: float = LARGEST_ENTRY) -> Non
     raise InvalidInput(f"{where} must be finite and at most {largest:g} in size, got {array[index]}")
 
 
+def check_within(values: Array, ends: tuple[float, float] | None, name: str) -> None:
+    """InvalidInput names the first value outside a stated range, if there is one."""
+    if ends is None:
+        return
+    outside = ~((values >= ends[0]) & (values <= ends[1]))
+    if outside.any():
+        check_finite(values, name, LARGEST_DATUM)
+        first = int(np.argmax(outside))
+        where = name if len(values) == 1 else f"{name}[{first}]"
+        raise InvalidInput(f"{where} must lie in reward_range=({ends[0]:g}, {ends[1]:g}), got {values[first]:g}")
+
+
 def as_rows(value: ArrayLike, width: int, name: str) -> Array:
     """`value` as (n, width) finite rows. One row may come as (width,); for width 1, (n,) is n rows."""
     given = array = as_float_array(value, name)
@@ -210,6 +222,17 @@ def multiplier(value: float, name: str) -> float:
     return positive(value, name, SMALLEST_MULTIPLIER, LARGEST_MULTIPLIER)
 
 
+def multipliers(value: Any, name: str) -> float | tuple[float, ...]:
+    """`value` as one multiplier, or as several."""
+    # Not np.ndim of a list, which goes through all that is nested in it, and fails where that is too deep.
+    several = value.ndim > 0 if isinstance(value, np.ndarray) else isinstance(value, list | tuple)
+    if not several:
+        return multiplier(value, name)
+    if not len(value):
+        raise InvalidInput(f"{name} must be a multiplier or a list of them, got an empty list")
+    return tuple(multiplier(each, name) for each in value)
+
+
 def finite(value: float, name: str) -> float:
     """`value` as a finite float."""
     number = as_number(value, name)
@@ -247,6 +270,17 @@ def probability(value: float, name: str) -> float:
         raise InvalidInput(f"{name} must lie strictly between 0 and 1, got {shown(value)}")
     if number < SMALLEST_PROBABILITY:
         raise InvalidInput(f"{name} must be at least {SMALLEST_PROBABILITY:g}, got {shown(value)}")
+    return number
+
+
+def error_probability(value: float, name: str) -> float:
+    """`value` as a probability of being wrong: at most ½, because nobody wants to be wrong more often than right."""
+    number = probability(value, name)
+    if number > 0.5:
+        raise InvalidInput(
+            f"{name} is the probability of a wrong statement, not of a right one, and at most 0.5; got {shown(value)}: "
+            f"for a guarantee with probability {number:g} state {name}={1.0 - number:.6g}"
+        )
     return number
 
 

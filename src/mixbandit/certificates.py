@@ -27,8 +27,10 @@ PROOFS = ("enumerated", "branch-and-bound", "range", "search")
 # Branch and bound stops when it adds no more than this share to the gap.
 _SHARE_OF_GAP = 0.05
 _MAX_EVALUATIONS = 200_000
+# An evaluation takes about as many steps as a decomposition has entries; this limit on all of them is a few seconds.
+_MOST_STEPS = 2_000_000_000
 # Differences of this many directions are bounded at once.
-_CHUNK = 100_000
+_CHUNK = 10_000
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,9 @@ class Certificate:
     delta: float = 0.0
     optimum_found: float | None = None  # the largest upper bound a search found: how loose the proof may be
     guarantee: str = "anytime"
-    trusted: bool = True  # False: the assumptions are refuted, and the bounds come from an inflated set
+    trusted: bool = True  # False: the data refute the assumptions, and nothing is guaranteed
     assumptions: str = ""  # the stated assumptions, which are not proven
+    model: str = "expected rewards linear in the features"  # what is assumed of the function, in words
 
     @property
     def proven(self) -> bool:
@@ -82,7 +85,7 @@ class Certificate:
             return "\n".join(lines)
         what = "The first two lines hold" if self.proof == "search" else "All of this holds"
         lines.append(f"{what} at all times at once with probability at least {1 - self.delta:.6g},")
-        lines.append(f"given {self.assumptions or 'all that was stated'}, and expected rewards linear in the features.")
+        lines.append(f"given {self.assumptions or 'all that was stated'}, and {self.model}.")
         return "\n".join(lines)
 
 
@@ -109,7 +112,9 @@ def certificate(
 
 def _over_arms(moment: Moment, arms: Arms) -> Certificate:
     directions = moment.directions(arms.actions)
-    lower, upper, contradicts = moment.interval(directions)
+    parts = [moment.interval(directions[i : i + _CHUNK]) for i in range(0, len(directions), _CHUNK)]
+    lower, upper = (np.concatenate([getattr(part, end) for part in parts]) for end in ("lower", "upper"))
+    contradicts = any(part.contradicts for part in parts)
     best = int(np.argmax(lower))
     at_least, optimum = float(lower[best]), float(upper.max())
     gap = min(largest_difference(moment, directions, directions[best]), optimum - at_least)
@@ -122,7 +127,7 @@ def _over_arms(moment: Moment, arms: Arms) -> Certificate:
         optimum_found=optimum,
         gap=max(gap, 0.0),
         proof="enumerated",
-        trusted=not (moment.is_empty or contradicts),
+        trusted=moment.is_trusted and not contradicts,
         **_stamp(moment),
     )
 
@@ -145,7 +150,7 @@ def _over_box(moment: Moment, box: Box, rng: np.random.Generator, proof: str | N
         optimum_found=optimum.found,
         gap=max(gap, 0.0),
         proof=optimum.proof,
-        trusted=not (moment.is_empty or contradicts),
+        trusted=moment.is_trusted and not contradicts,
         **_stamp(moment),
     )
 
@@ -187,7 +192,7 @@ def bound_optimum(
     if high is not None and found >= high:  # nothing smaller can be proven
         return Optimum(high, "range", found, top, tolerance)
     if _branches(moment, box, proof):
-        maximum = _branch(moment, box, 0.0, top, tolerance)
+        maximum = _branch(moment, box, None, top, tolerance)
         upper = moment.response.most(maximum)
         how = "range" if high is not None and upper >= high else "branch-and-bound"
         return Optimum(upper, how, found, top, tolerance)
@@ -203,25 +208,28 @@ def _branches(moment: Moment, box: Box, proof: str | None) -> bool:
     return possible and (proof == "branch-and-bound" or (proof is None and low_dimensional))
 
 
-def _branch(moment: Moment, box: Box, own: Array | float, start: Array, tolerance: float) -> float:
-    """A proven bound on (φ(a) − own)ᵀθ* over the box."""
+def _branch(moment: Moment, box: Box, own: Any, start: Array, tolerance: float) -> float:
+    """A proven bound on (φ(a) − own)ᵀθ* over the box; without `own`, on φ(a)ᵀθ*."""
     assert moment.rule.reach is not None
     axes = moment.model.axes()
-    entries = np.maximum(moment.exact.maximum(axes), moment.exact.maximum(-axes))
+    entries = None if axes is None else np.maximum(moment.exact.maximum(axes), moment.exact.maximum(-axes))
+    score = moment.exact if own is None else Advantage(moment.exact, own)
+    entries_seen = moment.data.spectrum.width * max(moment.data.spectrum.rank, 1)
     return bound_over_box(
-        Advantage(moment.exact, own).maximum,
+        score.maximum,
         Reach(moment.rule.reach, entries),
         moment.model,
         box,
         start=start,
         tolerance=tolerance,
-        max_evaluations=_MAX_EVALUATIONS,
+        max_evaluations=min(_MAX_EVALUATIONS, _MOST_STEPS // entries_seen),
     ).upper
 
 
 def _stamp(moment: Moment) -> dict[str, Any]:
     rule = moment.rule
-    return {"t": moment.t, "delta": rule.delta, "guarantee": rule.guarantee, "assumptions": moment.stated()}
+    known = {"t": moment.t, "delta": rule.delta, "guarantee": rule.guarantee, "assumptions": moment.stated()}
+    return {**known, "model": moment.model.given}
 
 
 def _shown(action: Any) -> str:

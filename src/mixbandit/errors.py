@@ -44,6 +44,10 @@ class MissingDependency(MixbanditError, ImportError):
     """An optional part needs a package that is not installed."""
 
 
+class SamplesMissingWarning(UserWarning):
+    """Values look like means of several results, but nobody said of how many: bounds are far wider than need be."""
+
+
 class AssumptionsRefutedWarning(UserWarning):
     """The data refute what was stated; bounds come from an inflated set and carry no guarantee."""
 

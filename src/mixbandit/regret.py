@@ -65,7 +65,7 @@ class RegretBound:
             lines.append("The bounds are Bayesian: not guaranteed for this problem.")
         elif self.best is not None:
             lines.append(f"Proven bounds hold with probability at least {1 - self.delta:.6g}, at all times at once,")
-            lines.append("given what was stated, and expected rewards linear in the features.")
+            lines.append("given what was stated, and that the model holds.")
         if not self.trusted:
             lines.append("WARNING: the data refute the stated assumptions; none of this is guaranteed.")
         return "\n".join(lines)

@@ -9,18 +9,21 @@ from mixbandit._files import read_state, write_state
 from mixbandit.bandits import POLICIES, Policy, policy_from_state_dict
 from mixbandit.errors import DamagedState, InvalidInput
 from mixbandit.features import FeatureMap, as_feature_map
+from mixbandit.means import MeanSequence
 from mixbandit.sequences import ConfidenceSequence, sequence_from_state_dict, sequence_kinds
 from mixbandit.tuning import Tuner
 
 
-def save(what: Policy | Tuner | ConfidenceSequence, path: str | os.PathLike[str]) -> None:
+def save(what: Policy | Tuner | ConfidenceSequence | MeanSequence, path: str | os.PathLike[str]) -> None:
     """Write a policy, a tuner or a sequence to one file. After a crash it is either the old file or the new one."""
-    if not isinstance(what, Policy | Tuner | ConfidenceSequence):
+    if not isinstance(what, Policy | Tuner | ConfidenceSequence | MeanSequence):
         raise InvalidInput(f"only policies, tuners and confidence sequences can be saved, got {shown(what)}")
     write_state(as_path(path), what.state_dict())
 
 
-def load(path: str | os.PathLike[str], features: FeatureMap | int | None = None) -> Policy | Tuner | ConfidenceSequence:
+def load(
+    path: str | os.PathLike[str], features: FeatureMap | int | None = None
+) -> Policy | Tuner | ConfidenceSequence | MeanSequence:
     """Continue from a file, bit for bit. Your own feature functions are code: pass them again; they are verified."""
     state = read_state(as_path(path))
     kind = state.get("type")
@@ -30,6 +33,8 @@ def load(path: str | os.PathLike[str], features: FeatureMap | int | None = None)
         return policy_from_state_dict(state, features)
     if kind in sequence_kinds():
         return sequence_from_state_dict(state, features)
+    if kind == MeanSequence.__name__:
+        return MeanSequence.from_state_dict(state)
     if kind == Tuner.__name__:
         return Tuner.from_state_dict(state, None if features is None else as_feature_map(features))
     raise DamagedState(f"{path} holds a {kind!r}, which this mixbandit does not know")

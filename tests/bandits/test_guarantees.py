@@ -185,6 +185,25 @@ def test_a_refutation_stays_though_the_set_recovers():
     assert not policy.ask().trusted
 
 
+@pytest.mark.parametrize("make", [mb.CMMUCB, mb.AMMUCB, mb.OFUL])
+def test_a_refutation_by_the_noise_alone_stays_though_later_rewards_hide_it(make, tmp_path):
+    policy = make(1, actions=mb.Arms([[1.0]]), sigma=0.1, norm_bound=3.0, rng=0, on_empty="inflate")
+    policy.learn([[1.0]] * 2, [0.5, -0.5])
+    assert not policy.sequence.is_empty
+    with pytest.warns(mb.AssumptionsRefutedWarning, match="residuals are larger than sigma allows"):
+        choice = policy.ask()
+    assert not choice.trusted
+    policy.tell(choice, 0.0).learn([[1.0]] * 100, [0.0] * 100)
+    assert not policy.sequence.is_refuted
+    for each in (policy, policy.at(policy.state)):
+        assert each.refuted
+        assert not each.ask().trusted
+        assert not each.certificate().trusted
+        assert not each.regret_bound().trusted
+    policy.save(tmp_path / "refuted")
+    assert mb.load(tmp_path / "refuted").refuted
+
+
 @pytest.mark.heavy
 def test_true_assumptions_are_refuted_in_no_more_runs_than_delta():
     """Noise at its stated level, the norm bound tight, 1,000 runs; what may be wrong is what the paper bounds by δ."""

@@ -18,7 +18,7 @@ def taught(policy, n=9, seed=0):
 
 
 @pytest.mark.parametrize("exploration", [0.0, 0.2, 1.0, 1.7])
-@pytest.mark.parametrize("alpha", [None, 0.01, 0.3])
+@pytest.mark.parametrize("alpha", [None, 0.01, 0.3, [0.003, 0.01, 0.1]])
 def test_ucb_plays_centre_plus_exploration_times_half_width(alpha, exploration):
     sequence = mb.MartingaleMixture(PHI, **SETTINGS)
     policy = taught(mb.UCB(sequence, ARMS, alpha, exploration, rng=0))
@@ -34,6 +34,31 @@ def test_ucb_plays_centre_plus_exploration_times_half_width(alpha, exploration):
     action = on_box.ask().action
     low, high = (float(bound(action, alpha)[0]) for bound in (sequence.lower, sequence.upper))
     assert 0.5 * (low + high) + exploration * 0.5 * (high - low) >= best - 1e-9
+
+
+@pytest.mark.parametrize("model", [PHI, mb.RBF(0.5)], ids=["features", "kernel"])
+def test_a_policy_that_acts_on_several_multipliers_is_stored_with_them(model, tmp_path):
+    kind = mb.KernelMixture if isinstance(model, mb.RBF) else mb.MartingaleMixture
+    policy = taught(mb.UCB(kind(model, **SETTINGS), ARMS, alpha=[0.003, 0.01, 0.1], rng=0))
+    policy.save(tmp_path / "policy")
+    again = mb.load(tmp_path / "policy")
+    assert again.alpha == policy.alpha == (0.003, 0.01, 0.1)
+    assert again.state_dict()["rule"]["alpha"] == [0.003, 0.01, 0.1]
+    one, other = policy.ask(), again.ask()
+    np.testing.assert_array_equal(one.action, other.action)
+    assert (one.lower, one.upper) == (other.lower, other.upper)
+    assert one.upper == pytest.approx(policy.sequence.upper(one.action, alpha=[0.003, 0.01, 0.1])[0], rel=1e-12)
+    for broken in ([], [0.1, -1.0], "x", [[0.1]]):
+        state = policy.state_dict()
+        state["rule"]["alpha"] = broken
+        with pytest.raises(mb.DamagedState, match=r"rule\.alpha"):
+            mb.UCB.from_state_dict(state)
+
+
+def test_several_multipliers_keep_the_regret_bound_known_in_advance_if_alpha0_is_among_them():
+    sequence = mb.MartingaleMixture(PHI, **SETTINGS)
+    assert "regret.worst_case" in mb.UCB(sequence, ARMS, alpha=[0.5, sequence.alpha0]).guarantee
+    assert "No a priori" in mb.UCB(sequence, ARMS, alpha=[0.5, 0.7]).guarantee
 
 
 def test_the_named_ones_have_the_papers_settings():
@@ -257,6 +282,9 @@ def test_exploration_says_what_it_costs():
         (lambda: mb.CMMUCB(1, actions=[[1.0, 2.0]], sigma=1.0, norm_bound=1.0), "dimension 2"),
         (lambda: mb.CMMUCB(1, sigma=1.0, norm_bound=1.0, rng="seed"), "rng"),
         (lambda: mb.AMMUCB(1, sigma=1.0, norm_bound=1.0, alpha=0.0), "alpha"),
+        (lambda: mb.UCB(mb.OFULSequence(2, sigma=1.0, norm_bound=1.0), alpha=[1.0, 5.0]), "fixed in advance"),
+        (lambda: mb.UCB(mb.MartingaleMixture(2, sigma=1.0, norm_bound=1.0), alpha=[]), "empty list"),
+        (lambda: mb.UCB(mb.MartingaleMixture(2, sigma=1.0, norm_bound=1.0), alpha=[1.0, -2.0]), "alpha"),
     ],
 )
 def test_bad_settings_are_refused(build, says):

@@ -126,6 +126,8 @@ def judged(error: BaseException, *, path: bool, kept: bool) -> Outcome:
 
 
 def _empty(folder: Path) -> None:
+    # Whoever calls `tried` from a checkout would lose it.
+    assert Path(tempfile.gettempdir()).resolve() in folder.resolve().parents, f"{folder} is no temporary folder"
     for entry in folder.iterdir():
         shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
 
@@ -207,20 +209,23 @@ _ROW = np.array([[0.3, 0.4]])
 
 def _asked_and_told(policy: mb.Policy) -> str:
     copy = policy.at(policy.state)
-    features = copy.sequence.features
-    context = None if copy.actions is None else np.full(features.dim_in - copy.actions.dim, 0.3)
-    arms = np.eye(features.dim_in) if copy.actions is None else None
+    width = copy.sequence.dim_in
+    context = None if copy.actions is None else np.full(width - copy.actions.dim, 0.3)
+    arms = np.eye(width) if copy.actions is None else None
     choice = copy.ask(arms, context=context if context is not None and len(context) else None)
     copy.tell(choice, 0.1)
     return nonsense(choice)
 
 
 def _informed(sequence: mb.ConfidenceSequence) -> str:
-    row = np.full((1, sequence.features.dim_in), 0.3)
+    row = np.full((1, sequence.dim_in or 2), 0.3)
     return nonsense(sequence.after(row, [0.1]).upper(row))
 
 
 def _mixed(mixture: Any) -> str:
+    if isinstance(mixture, mb.Bank):  # which is for values in a range only
+        bounded = mb.BoundedMixture(PHI, norm_bound=2.0, mixture=mixture)
+        return nonsense(bounded.update(np.vstack((_ROW,) * 3), [0.1, 0.2, 0.1]).upper(_ROW))
     features = 2 if isinstance(mixture, mb.Linear) else PHI
     sequence = mb.MartingaleMixture(features, sigma=0.1, norm_bound=2.0, mixture=mixture)
     return nonsense(sequence.update(np.vstack((_ROW,) * 3), [0.1, 0.2, 0.1]).upper(_ROW))
@@ -246,7 +251,7 @@ _USES: dict[Any, Callable[[Any], str]] = {
     mb.ConfidenceSequence: _informed,
     mb.FeatureMap: lambda features: nonsense(features(features.probes())),
     (mb.Mixture, mb.FromRegressor): _mixed,
-    (mb.RBF, mb.Matern): lambda kernel: nonsense(kernel(_ROW, _ROW)),
+    mb.Kernel: lambda kernel: nonsense(kernel(_ROW, _ROW)),
     mb.Space: lambda space: nonsense(space.encode_all(space.sample(2, rng=0))),
     (mb.Float, mb.Int, mb.Categorical): lambda made: nonsense(made.encode(made.decode(made.at(0.5)), "parameter")),
     mb.Tuner: _tuned,

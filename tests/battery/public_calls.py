@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import mixbandit as mb
 from mixbandit import plots
@@ -139,6 +140,20 @@ def sequence(name: str) -> mb.ConfidenceSequence:
 
 
 @functools.cache
+def _of_kernel(*kernels: mb.Kernel) -> mb.KernelMixture:
+    made = mb.KernelMixture(list(kernels) if len(kernels) > 1 else kernels[0], **SETTINGS)
+    return made.update(problem.ACTIONS[:12], problem.REWARDS[:12])
+
+
+def one_kernel() -> mb.KernelMixture:
+    return _of_kernel(mb.RBF(0.5)).copy()
+
+
+def several_kernels() -> mb.KernelMixture:
+    return _of_kernel(mb.RBF(0.5), mb.Matern()).copy()
+
+
+@functools.cache
 def _space() -> mb.Space:
     parameters = {"C": mb.Float(1e-2, 1e2, log=True), "kernel": mb.Categorical(["rbf", "poly"]), "degree": mb.Int(2, 5)}
     return mb.Space(parameters, {"degree": ("kernel", ["poly"])})
@@ -195,6 +210,28 @@ class _Regressor:
         return np.zeros(len(X))
 
 
+class _SklearnKernel:
+    """What a kernel of scikit-learn can do."""
+
+    def __call__(self, X, Y):
+        return np.exp(-np.abs(X[:, None, 0] - Y[None, :, 0]))
+
+    def diag(self, X):
+        return np.ones(len(X))
+
+    def get_params(self):
+        return {}
+
+    def __eq__(self, other):
+        return type(other) is _SklearnKernel
+
+    def __hash__(self):
+        return 0
+
+    def __repr__(self):
+        return "a kernel"
+
+
 # --- the calls
 
 
@@ -249,6 +286,17 @@ CONSTRUCTORS: dict[str, Callable[[], Arguments]] = {
         "reward_range": None,
         "misspecification": 0.0,
         "on_empty": "raise",
+        "suspects": [],
+    },
+    "KernelMixture": lambda: {
+        "kernel": mb.RBF(0.5),
+        **SETTINGS,
+        "mixture": None,
+        "reward_range": None,
+        "misspecification": 0.0,
+        "on_empty": "raise",
+        "dim_in": 2,
+        "suspects": [],
     },
     "GeneralLambda": lambda: {**_STATED, "lam": None, "mixture": None, "reward_range": None, "on_empty": "raise"},
     "UnknownNoise": lambda: {
@@ -259,14 +307,30 @@ CONSTRUCTORS: dict[str, Callable[[], Arguments]] = {
         "misspecification": 0.0,
         "on_empty": "raise",
     },
+    "BoundedMixture": lambda: {
+        "phi": PHI,
+        "norm_bound": 5.0,
+        "delta": 0.05,
+        "reward_range": (-5.0, 5.0),
+        "exact": False,
+        "samples": 100,
+        "mixture": None,
+        "misspecification": 0.0,
+        "on_empty": "raise",
+        "suspects": [],
+    },
     "OFULSequence": lambda: {**_STATED, "alpha": None, "on_empty": "raise"},
+    "MeanSequence": lambda: {"reward_range": (0.0, 1.0), "delta": 0.05, "sigma": None, "noise": None},
+    "IGPSequence": lambda: {**_STATED, "horizon": None, "eta": None, "on_empty": "raise"},
     "BayesCredible": lambda: {**_STATED, "mixture": None},
     "RunningIntersection": lambda: {"sequence": _mixture(), "actions": problem.PROBES},
     "Scaled": lambda: {"c": 0.5},
     "Linear": lambda: {"theta0": np.zeros(2), "Sigma0": np.eye(2)},
     "Grid": lambda: {"members": [0.1, 1.0], "weights": None},
+    "Bank": lambda: {"kernels": [mb.RBF(0.5)], "scales": [0.1], "noises": [0.1, 0.2], "share": 0.01},
     "Gaussian": lambda: {"mean": 0.0, "kernel": mb.RBF(0.5)},
     "Adaptive": lambda: {"beta": None, "kernel": None},
+    "SemiAdaptive": lambda: {"c": 0.5, "kernel": None},
     "FromRegressor": lambda: {
         "regressor": _Regressor(),
         "sigma": 0.1,
@@ -277,6 +341,15 @@ CONSTRUCTORS: dict[str, Callable[[], Arguments]] = {
     },
     "RBF": lambda: {"lengthscale": 1.0, "variance": 1.0},
     "Matern": lambda: {"nu": 2.5, "lengthscale": 1.0, "variance": 1.0},
+    "ConstantKernel": lambda: {"variance": 1.0},
+    "LinearKernel": lambda: {"variance": 1.0},
+    "PolynomialKernel": lambda: {"degree": 2, "constant": 1.0, "variance": 1.0},
+    "SumKernel": lambda: {"kernels": [mb.RBF(), mb.LinearKernel()]},
+    "ProductKernel": lambda: {"kernels": [mb.RBF(), mb.LinearKernel()]},
+    "OnColumns": lambda: {"kernel": mb.RBF(), "columns": [1]},
+    "OverlapKernel": lambda: {"columns": [0, 1], "similarity": 0.5, "variance": 1.0},
+    "ConditionalKernel": lambda: {"kernel": mb.RBF(), "active": [0]},
+    "SklearnKernel": lambda: {"kernel": _SklearnKernel()},
     "Identity": lambda: {"dim": 2},
     "RandomFourier": lambda: {"dim_in": 2, "dim": 4, "lengthscale": 1.0, "rng": 0},
     "RandomLayer": lambda: {"dim_in": 2, "dim": 4, "activation": "tanh", "rng": 0},
@@ -345,6 +418,17 @@ FUNCTIONS: dict[str, Callable[[], Arguments]] = {
     },
     "stop_when": lambda: {"gap": 0.1, "every": 10},
     "load_dataset": lambda: {"name": "raisin"},
+    "compare_means": lambda: {
+        "a_values": [0.4, 0.5, 0.9],
+        "b_values": [0.1, 0.3],
+        "reward_range": (0.0, 1.0),
+        "delta": 0.05,
+        "paired": False,
+        "a_samples": 10,
+        "b_samples": [3, 4],
+        "sigma": None,
+        "noise": None,
+    },
     "regret.analytic_width": lambda: {"sequence": sequence("standard"), "action": [0.3, 0.4]},
     "regret.worst_case": lambda: {
         "rounds": 100,
@@ -445,11 +529,84 @@ def _bounding(name: str) -> dict[str, Callable[[], Arguments]]:
     """The methods that a sequence supports, with one of its kind to merge with."""
     methods = {**_BOUNDING, "merge": lambda: {"other": sequence(name)}}
     without = ("log_evalue", "pvalue") if "misspecified" in name else ()
+    if name.startswith("bounded"):
+        values = {"actions": problem.ACTIONS[:2].copy(), "values": [0.1, 0.2], "samples": [3, 4], "sigma": None}
+        methods |= dict.fromkeys(("update", "after"), lambda: dict(values))
+        without = ("merge", "analytic_radius", "pvalue")
     if name in ("gaussian", "adaptive", "grid of anything"):  # they depend on the order of rewards
         without = ("merge",)
     return {method: arguments for method, arguments in methods.items() if method not in without}
 
 
+EXCLUDED = {
+    "BoundedMixture.merge": "depends on the order of values: it always says so",
+    "Bank.log_*": "takes values that a sequence has checked",
+    "*.from_state_dict": "reads a stored state, which is the subject of damaged files",
+    "*.from_parameters": "reads a stored state, which is the subject of damaged files",
+    "Dataset": "a record that mixbandit returns",
+    "Audit": "a record that mixbandit returns",
+    "Certificate": "a record that mixbandit returns",
+    "Choice": "a record that mixbandit returns",
+    "MeanComparison": "a record that mixbandit returns",
+    "ListCertificate": "a record that mixbandit returns",
+    "Offer": "a record that mixbandit returns",
+    "Recommendation": "a record that mixbandit returns",
+    "RegretBound": "a record that mixbandit returns",
+    "regret.RegretBound": "a record that mixbandit returns",
+    "StudyCertificate": "a record that mixbandit returns",
+    "Support": "a record that mixbandit returns",
+    "Told": "a record that mixbandit returns",
+    "Trial": "a record that mixbandit returns",
+    "ConfidenceSequence": "the base of sequences, on which its methods are tried",
+    "ConfidenceSequence.*": "the base of sequences, on which its methods are tried",
+    "*.evaluate": "takes rows that were checked",
+    "*.pullback": "takes rows that were checked",
+    "*.linearised": "takes rows that were checked",
+    "*.remainder": "takes rows that were checked",
+    "*.cost": "called by sequences with what they checked",
+    "*.prior": "called by sequences with what they checked",
+    "*.dense_prior": "called by sequences with what they checked",
+    "*.alpha0": "called by sequences with what they checked",
+    "*.live_in": "ties a sequence to the policy that holds it",
+    "*.refute": "called by policies with words of their own",
+    "*.at": "takes a state or coordinates that were checked",
+    "*.unit": "takes rows that were checked",
+    "*.cells": "called by searches",
+    "*.decode": "takes coordinates that were checked",
+    **{f"ListCertificate.{method}": "lists have no model: it always says so" for method in ("compare", "improvement")},
+    "Tuner.knowing": "called by the Optuna sampler with what it checked",
+    "Assumptions.*": "called with what was checked",
+    "Categorical.index": "called by `encode`",
+    "*.exchanged": "takes rows that were checked",
+    "*.jacobian_along": "takes rows that were checked",
+    "*.restricted": "takes rows that were checked",
+    **{
+        f"*.{method}": "takes rows that were checked"
+        for method in ("matrix", "diagonal", "diagonal_pullback", "stray", "largest", "check_dim_in")
+    },
+    "*.fingerprint": "takes nothing",
+    **{
+        f"KernelMixture.{method}": "functions of a kernel have no parameter vector: it always says so"
+        for method in ("contains", "log_evalue", "pvalue")
+    },
+}
+
+
+def _without_vectors(other: Callable[[], mb.KernelMixture]) -> dict[str, Callable[[], Arguments]]:
+    methods = {**_BOUNDING, "merge": lambda: {"other": other()}, "difference": lambda: {"other": other()}}
+    return {name: arguments for name, arguments in methods.items() if f"KernelMixture.{name}" not in EXCLUDED}
+
+
+def _mean(**known: Any) -> Callable[[], mb.MeanSequence]:
+    return lambda: mb.MeanSequence(**known).update([0.2, 0.3, 0.7, 0.4, 0.5, 0.6, 0.9])
+
+
+_MEANS: dict[str, Callable[[], Arguments]] = {
+    "update": lambda: {"values": [0.1, 0.2], "samples": None},
+    "after": lambda: {"values": [0.1, 0.2], "samples": None},
+    "log_evalue": lambda: {"mean": 0.3},
+    "pvalue": lambda: {"mean": 0.3, "alternative": "two-sided"},
+}
 _MAPPING: dict[str, Callable[[], Arguments]] = {
     "__call__": lambda: {"actions": [[0.3, 0.4]]},
     "vjp": lambda: {"actions": [[0.3, 0.4]], "v": np.ones(4)},
@@ -479,11 +636,18 @@ _ROUND: dict[str, Callable[[], Arguments]] = {
 _TUNING: dict[str, Callable[[], Arguments]] = {
     "ask": lambda: {"n": None},
     "adopt": lambda: {"parameters": dict(CONFIGURATION)},
-    "tell": lambda: {"trial": 6, "value": 0.5},
+    "tell": lambda: {"trial": 6, "value": 0.5, "sem": None},
     "fail": lambda: {"trial": 6},
-    "learn": lambda: {"history": _history(), "value": None},
-    "recommend": lambda: {"by": "lower"},
+    "trials": lambda: {"n_trials": 3, "confirmations": 1},
+    "optimize": lambda: {"objective": lambda parameters: 0.5, "n_trials": 3, "confirmations": 1},
+    "learn": lambda: {"history": _history(), "value": None, "ordered": None},
+    "recommend": lambda: {"by": "lower", "tried": False},
+    "certificate": lambda: {"tried": False},
     "interval": lambda: {"parameters": dict(CONFIGURATION)},
+    "improvement": lambda: {"over": dict(CONFIGURATION)},
+    "compare": lambda: {"one": dict(CONFIGURATION), "other": {"C": 3.0, "kernel": "rbf"}, "pairs": None},
+    "confirm": lambda: {"n": 2, "finalists": 1},
+    "plan": lambda: {"floor": 0.4, "gap": None},
     "reseed": lambda: {"rng": 0},
     "save": lambda: {"path": "a.state"},
 }
@@ -500,7 +664,22 @@ _SPACE: dict[str, Callable[[], Arguments]] = {
 }
 _VALUES = {"C": (mb.Float(1e-2, 1e2, log=True), 1.0), "i": (mb.Int(2, 9), 3), "k": (mb.Categorical(["a", "b"]), "a")}
 
-_ASSUMED = {"norm_bound": 2.0, "delta": 0.05, "misspecification": 0.0, "direction": None}
+_CERTIFIED: dict[str, Callable[[], Arguments]] = {
+    "of": lambda: {"parameters": dict(CONFIGURATION)},
+    "improvement": lambda: {"over": dict(CONFIGURATION)},
+    "compare": lambda: {"one": dict(CONFIGURATION), "other": {"C": 3.0, "kernel": "rbf"}, "pairs": None},
+}
+_ASSUMED = {
+    "norm_bound": 2.0,
+    "delta": 0.05,
+    "misspecification": 0.0,
+    "direction": None,
+    "reward_range": None,
+    "samples": None,
+    "sigma": None,
+    "noise": None,
+    "planned": None,
+}
 
 
 def _history() -> list[tuple[dict[str, Any], float]]:
@@ -509,7 +688,30 @@ def _history() -> list[tuple[dict[str, Any], float]]:
 
 def _certifying() -> Arguments:
     choices = {"space": None, "value": None, "parameters": None, "features": None, "mixture": None, "rng": 0}
-    return {"history": _history(), "assumptions": mb.Assumptions((0, 1), 100), **choices}
+    rows = {"ordered": None, "rows": "fresh", "fixed_list": None}
+    return {"history": _history(), "assumptions": mb.Assumptions((0, 1), 100), **choices, **rows}
+
+
+@functools.cache
+def _study_certificate() -> mb.tuning.StudyCertificate:
+    return mb.certify(_history(), reward_range=(0, 1), samples=100, space=_space())
+
+
+def _certifying_a_table() -> Arguments:
+    table = pd.DataFrame({"x": [0.1, 0.2, 0.3], "value": [0.5, 0.6, 0.4]})
+    return {**_certifying(), "history": table, "ordered": np.True_}  # not a bool, as None is valid, too
+
+
+def _certifying_a_list() -> Arguments:
+    return {**_certifying(), "rows": "fixed", "fixed_list": np.True_}  # not a bool, as None is valid, too
+
+
+def _finalists() -> Arguments:
+    return {"finalists": _history(), "assumptions": mb.Assumptions((0, 1), 100)}
+
+
+def _one_finalist() -> Arguments:
+    return {**_finalists(), "finalists": [({"C": 1.0}, 0.5)]}
 
 
 CALLS: tuple[Call, ...] = (
@@ -520,6 +722,25 @@ CALLS: tuple[Call, ...] = (
     *_many({n: functools.partial(policy, n) for n in POLICIES if "context" in n}, _IN_CONTEXT),
     *_many({"several": functools.partial(policy, "AMMUCB")}, _SEVERAL),
     *(call for n in problem.SEQUENCES for call in _many({n: functools.partial(sequence, n)}, _bounding(n))),
+    *_many({"one kernel": one_kernel}, _without_vectors(one_kernel)),
+    *_many({"several kernels": several_kernels}, _without_vectors(several_kernels)),
+    *_many({"MeanSequence": _mean(), "a level": _mean(sigma=0.3), "gaussian": _mean(noise="gaussian")}, _MEANS),
+    Call("MeanSequence.update", lambda: {"values": [0.1, 0.2], "samples": [5, 6]}, _mean(), "means of results"),
+    Call(
+        "compare_means",
+        lambda: {
+            "a_values": [0.4, 0.5],
+            "b_values": [0.1, 0.3],
+            "reward_range": (0.0, 1.0),
+            "delta": 0.05,
+            "paired": True,
+            "a_samples": None,
+            "b_samples": None,
+            "sigma": None,
+            "noise": None,
+        },
+        variant="pairs",
+    ),
     *_many(
         {"RunningIntersection": lambda: mb.RunningIntersection(sequence("standard"), problem.PROBES)},
         {"update": _BOUNDING["update"]},
@@ -537,16 +758,38 @@ CALLS: tuple[Call, ...] = (
     *_many({"Interaction": lambda: mb.Interaction(2, 2)}, _WIDER),
     *_many({"Disjoint": lambda: mb.Disjoint(2, 2)}, _PER_ARM),
     *_many(
-        {"RBF": lambda: mb.RBF(0.5), "Matern": mb.Matern},
-        {"__call__": lambda: {"A": [[0.3, 0.4]], "B": [[0.1, 0.2], [0.3, 0.4]]}},
+        {
+            "RBF": lambda: mb.RBF(0.5),
+            "Matern": mb.Matern,
+            "ConstantKernel": mb.ConstantKernel,
+            "LinearKernel": mb.LinearKernel,
+            "PolynomialKernel": lambda: mb.PolynomialKernel(3),
+            "SumKernel": lambda: mb.RBF() + mb.LinearKernel(),
+            "ProductKernel": lambda: mb.RBF() * mb.LinearKernel(),
+            "OnColumns": lambda: mb.RBF().on([1]),
+            "OverlapKernel": lambda: mb.OverlapKernel([0, 1]),
+            "ConditionalKernel": lambda: mb.ConditionalKernel(mb.RBF().on([1]), [0]),
+            "SklearnKernel": lambda: mb.SklearnKernel(_SklearnKernel()),
+        },
+        {
+            "__call__": lambda: {"A": [[0.3, 0.4]], "B": [[0.1, 0.2], [0.3, 0.4]]},
+            "on": lambda: {"columns": [1, 0]},
+        },
     ),
     *_many({"Arms": lambda: ARMS, "Box": lambda: mb.Box([0.0, 0.0], [1.0, 1.0])}, _REGION),
     *_many({"LinearEnvironment": _linear, "ChangingArms": _changing, "FunctionEnvironment": _function}, _ROUND),
     *_many({"Tuner": tuner}, _TUNING),
+    Call("Tuner.plan", lambda: {"floor": None, "gap": 0.5}, tuner, "a gap"),
+    *_many({"StudyCertificate": _study_certificate}, _CERTIFIED),
     *_many({"Space": _space}, _SPACE),
     Call("certify", _certifying),
-    Call("Assumptions", lambda: {**_ASSUMED, "reward_range": (0.0, 1.0), "samples": 50, "sigma": None}),
-    Call("Assumptions", lambda: {**_ASSUMED, "reward_range": None, "samples": None, "sigma": 0.1}, variant="a level"),
+    Call("certify", _certifying_a_list, variant="a fixed list"),
+    Call("certify", _certifying_a_table, variant="a table"),
+    Call("certify_finalists", _finalists),
+    Call("ListCertificate.of", lambda: {"parameters": {"C": 1.0}}, lambda: mb.certify_finalists(**_one_finalist())),
+    Call("Assumptions", lambda: {**_ASSUMED, "reward_range": (0.0, 1.0), "samples": 50, "planned": 9}),
+    Call("Assumptions", lambda: {**_ASSUMED, "sigma": 0.1}, variant="a level"),
+    Call("Assumptions", lambda: {**_ASSUMED, "noise": "gaussian"}, variant="a level that is learnt"),
     *(
         Call(f"{type(parameter).__name__}.encode", functools.partial(dict, value=value, name=name), _same(parameter))
         for name, (parameter, value) in _VALUES.items()
@@ -569,46 +812,6 @@ def _saved_tuner() -> str:
 
 
 # --- what has no call, and why
-
-EXCLUDED = {
-    "*.from_state_dict": "reads a stored state, which is the subject of damaged files",
-    "*.from_parameters": "reads a stored state, which is the subject of damaged files",
-    "Dataset": "a record that mixbandit returns",
-    "Audit": "a record that mixbandit returns",
-    "Certificate": "a record that mixbandit returns",
-    "Choice": "a record that mixbandit returns",
-    "Offer": "a record that mixbandit returns",
-    "Recommendation": "a record that mixbandit returns",
-    "RegretBound": "a record that mixbandit returns",
-    "regret.RegretBound": "a record that mixbandit returns",
-    "StudyCertificate": "a record that mixbandit returns",
-    "Support": "a record that mixbandit returns",
-    "Told": "a record that mixbandit returns",
-    "Trial": "a record that mixbandit returns",
-    "ConfidenceSequence": "the base of sequences, on which its methods are tried",
-    "ConfidenceSequence.*": "the base of sequences, on which its methods are tried",
-    "*.evaluate": "takes rows that were checked",
-    "*.pullback": "takes rows that were checked",
-    "*.linearised": "takes rows that were checked",
-    "*.remainder": "takes rows that were checked",
-    "*.cost": "called by sequences with what they checked",
-    "*.prior": "called by sequences with what they checked",
-    "*.dense_prior": "called by sequences with what they checked",
-    "*.alpha0": "called by sequences with what they checked",
-    "*.live_in": "ties a sequence to the policy that holds it",
-    "*.refute": "called by policies with words of their own",
-    "*.at": "takes a state or coordinates that were checked",
-    "*.unit": "takes rows that were checked",
-    "*.cells": "called by searches",
-    "*.decode": "takes coordinates that were checked",
-    "Tuner.knowing": "called by the Optuna sampler with what it checked",
-    "Assumptions.*": "called with what was checked",
-    "Categorical.index": "called by `encode`",
-    "*.exchanged": "takes rows that were checked",
-    "*.jacobian_along": "takes rows that were checked",
-    "*.restricted": "takes rows that were checked",
-    "*.fingerprint": "takes nothing",
-}
 
 
 def is_excluded(name: str) -> bool:

@@ -82,6 +82,10 @@ def _tuner():
     )
     for i in range(4):
         tuner.tell(tuner.ask(), 0.5 + 0.1 * i)
+    confirmation = tuner.confirm(2, finalists=1)
+    tuner.tell(next(confirmation), 0.7)
+    next(confirmation)
+    tuner.adopt({"x": 0.1, "k": None})
     tuner.ask(2)
     return tuner
 
@@ -110,11 +114,16 @@ SAVED: dict[str, Callable[[], Any]] = {
     "Standard": _mixture(mb.Standard()),
     "Linear": _mixture(mb.Linear([0.1, 0.0, -0.1], np.diag([1.0, 2.0, 0.5]))),
     "Adaptive": _mixture(mb.Adaptive()),
+    "SemiAdaptive": _mixture(mb.Grid([mb.SemiAdaptive(0.1), mb.SemiAdaptive(1.0, mb.RBF(0.5))])),
     "Gaussian": _mixture(mb.Gaussian(0.1, mb.RBF([0.5, 1.0]))),
+    "kernels": _mixture(mb.Gaussian(0.1, mb.RBF([0.5, 1.0]) * (mb.OverlapKernel([0, 1]) + mb.LinearKernel().on([1])))),
     "Grid": _mixture(mb.Grid([0.1, mb.Adaptive(0.2, mb.Matern(1.5)), mb.Adaptive()])),
     "unknown noise": lambda: _data(mb.UnknownNoise(_phi(), norm_bound=2.0, misspecification=0.01)),
+    "bounded": lambda: _data(mb.BoundedMixture(_phi(), norm_bound=2.0, reward_range=(-5.0, 5.0), samples=100)),
     "general lambda": lambda: _data(mb.GeneralLambda(_phi(), **STATED, lam=20.0)),
     "OFUL sequence": lambda: _data(mb.OFULSequence(_phi(), **STATED)),
+    "IGP": lambda: _data(mb.IGPSequence(_phi(), **STATED, horizon=100)),
+    "several multipliers": lambda: _played(mb.AMMUCB(2, actions=ARMS, **STATED, alpha=[0.01, 0.1], rng=1)),
     "Bayes": lambda: _data(mb.BayesCredible(_phi(), sigma=0.2, mixture=mb.Scaled(0.3))),
     "tuner": _tuner,
     "space": lambda: _tuner().space,
@@ -245,9 +254,12 @@ SPECIAL = (None, True, False, "", "x", "nan", "__array__", "Box", "raise", "a", 
            {"__array__": "<f8", "shape": [2**40, 2**20], "data": "AAAAAAAAAAA="})  # fmt: skip
 TYPES = ("CMMUCB", "AMMUCB", "UCB", "OFUL", "IDS", "FreqTS", "Greedy", "Uniform", "Policy", "ThompsonSampling",
          "InformationDirected", "UniformSampling", "MartingaleMixture", "OFULSequence", "BayesCredible", "UnknownNoise",
-         "GeneralLambda", "ResidualBallSequence", "Tuner", "Run", "Arms", "Box", "MixedBox", "Identity",
+         "BoundedMixture", "Bank", "IGPSequence", "GeneralLambda", "ResidualBallSequence", "Tuner", "Run", "Arms",
+         "Box", "MixedBox", "Identity",
          "RandomFourier", "RandomLayer", "WithConstant", "Interaction", "Disjoint", "FromCallable", "Standard",
-         "Scaled", "Linear", "Gaussian", "Adaptive", "Grid", "RBF", "Matern", "Float", "Int", "Categorical",
+         "Scaled", "Linear", "Gaussian", "Adaptive", "SemiAdaptive", "Grid", "RBF", "Matern",
+         "ConstantKernel", "LinearKernel", "PolynomialKernel", "SumKernel", "ProductKernel", "OnColumns",
+         "OverlapKernel", "ConditionalKernel", "Float", "Int", "Categorical",
          "Optimism", "Thompson", "Uniformly", "LeastRegretPerInformation")  # fmt: skip
 
 

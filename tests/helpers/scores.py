@@ -1,7 +1,7 @@
 """Searches and scores on feature maps and sequences, as the tests write them down."""
 
 from mixbandit import search
-from mixbandit.sequences import FeatureModel
+from mixbandit.models import FeatureModel
 from mixbandit.sets import Point
 
 

@@ -13,6 +13,7 @@ PROBES = RNG.uniform(size=(9, 2))
 LEVELS = np.where(np.arange(50) % 2, 0.2, 0.1)
 
 SETTINGS = {"sigma": 0.1, "norm_bound": 2.0, "delta": 0.05}
+BOUNDED = {"norm_bound": 2.0, "delta": 0.05, "reward_range": (-3.0, 3.0), "samples": 1000}
 COVARIANCE = np.diag(np.arange(1.0, 7.0))
 SEQUENCES = {
     "standard": lambda phi=PHI: mb.MartingaleMixture(phi, **SETTINGS),
@@ -31,12 +32,21 @@ SEQUENCES = {
     "unknown noise, misspecified": lambda phi=PHI: mb.UnknownNoise(
         phi, norm_bound=2.0, delta=0.05, misspecification=0.01
     ),
+    "bounded": lambda phi=PHI: mb.BoundedMixture(phi, **BOUNDED),
+    "bounded, exact": lambda phi=PHI: mb.BoundedMixture(phi, **BOUNDED, exact=True),
+    "bounded, own bank": lambda phi=PHI: mb.BoundedMixture(
+        phi, **BOUNDED, mixture=mb.Bank([mb.RBF(0.5), mb.Matern()], scales=[0.01], noises=[0.05], share=0.1)
+    ),
     "oful": lambda phi=PHI: mb.OFULSequence(phi, **SETTINGS),
     "oful at another alpha": lambda phi=PHI: mb.OFULSequence(phi, **SETTINGS, alpha=0.5),
+    "igp": lambda phi=PHI: mb.IGPSequence(phi, **SETTINGS),
+    "igp with a horizon": lambda phi=PHI: mb.IGPSequence(phi, **SETTINGS, horizon=50),
     "bayes": lambda phi=PHI: mb.BayesCredible(phi, **SETTINGS),
     "bayes, scaled prior": lambda phi=PHI: mb.BayesCredible(phi, **SETTINGS, mixture=mb.Scaled(0.3)),
     "bayes, linear prior": lambda phi=PHI: mb.BayesCredible(phi, **SETTINGS, mixture=mb.Linear(THETA / 2, COVARIANCE)),
 }
 
 # Those whose rewards may come with noise levels of their own.
-LEVELLED = {name: make for name, make in SEQUENCES.items() if not name.startswith("unknown noise")}
+LEVELLED = {name: make for name, make in SEQUENCES.items() if not name.startswith(("unknown noise", "bounded"))}
+# Those whose bounds are the best of several closed forms, attained outside of the set itself.
+OF_CLOSED_FORMS = ("bounded", "bounded, own bank")

@@ -50,6 +50,9 @@ POLICIES = NAMED | {
 OTHERS = {
     "UCB over an adaptive mixture": _ucb(lambda phi: mb.MartingaleMixture(phi, **SETTINGS, mixture=mb.Adaptive())),
     "UCB with misspecification": _ucb(lambda phi: mb.MartingaleMixture(phi, **SETTINGS, misspecification=0.05)),
+    "UCB over bounded values": _ucb(
+        lambda phi: mb.BoundedMixture(phi, norm_bound=5.0, delta=0.05, reward_range=(-8.0, 8.0), samples=1000)
+    ),
     "UCB over unknown noise": _ucb(lambda phi: mb.UnknownNoise(phi, norm_bound=5.0, delta=0.05)),
 }
 

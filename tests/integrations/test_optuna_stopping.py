@@ -56,7 +56,7 @@ def test_a_callback_does_not_look_for_where_the_best_can_be(monkeypatch):
     def searched(*arguments):
         raise AssertionError
 
-    monkeypatch.setattr("mixbandit.tuning.certification.still_possible", searched)
+    monkeypatch.setattr("mixbandit.tuning.recommending.still_possible", searched)
     study, stop = make(**STATED), StopOnGap(1e-9, every=4, **STATED)
     study.optimize(simple, n_trials=8, callbacks=[stop])
     assert stop.certificate.t == 8

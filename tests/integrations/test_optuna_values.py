@@ -10,7 +10,7 @@ import pytest
 from optuna.trial import TrialState
 
 import mixbandit as mb
-from mixbandit.integrations.optuna import LEFT_OUT, LOWER, MixBanditSampler
+from mixbandit.integrations.optuna import LEFT_OUT, LOWER, REFUTED, MixBanditSampler
 from tests.integrations.studies import COMPLETE, STATED, make, simple
 
 OUTSIDE, INFINITE = "with a value outside reward_range", "with a value that is infinite or larger than 1e+50"
@@ -47,7 +47,7 @@ def test_a_value_that_contradicts_the_range_fails_its_trial_and_not_the_study(va
         certificate = study.sampler.certificate(study)
     assert (certificate.trusted, certificate.proven, certificate.t) == (False, False, 6)
     assert certificate.left_out == {why: 1}
-    assert f"1 {why}" in str(certificate)
+    assert f"1 {why}" in certificate.details()
     assert "none of this is guaranteed" in str(certificate)
     # Whoever opens the study knows as well.
     study.sampler = MixBanditSampler(seed=1, **STATED)
@@ -149,11 +149,11 @@ def test_refuted_assumptions_leave_no_intervals():
 
 
 def test_no_interval_follows_a_refutation():
-    """Values that refute the norm bound at first, and hide it later; whoever opens the study knows, too."""
+    """A value that refutes what was stated, and others that hide it later; whoever opens the study knows, too."""
 
     def jumping(trial):
         trial.suggest_float("x", 0.0, 1.0)
-        return 1.0 if trial.number < 10 else 0.0
+        return 1.2 if trial.number == 3 else 0.0
 
     study = make(sigma=0.1, norm_bound=0.3, n_startup_trials=1000)
     with pytest.warns(mb.AssumptionsRefutedWarning):
@@ -161,11 +161,17 @@ def test_no_interval_follows_a_refutation():
     with_intervals = [trial.number for trial in study.trials if LOWER in trial.user_attrs]
     assert with_intervals
     assert max(with_intervals) < 10
+    refuted = [trial.number for trial in study.trials if REFUTED in trial.user_attrs]
+    assert refuted == list(range(max(with_intervals) + 1, 40))
     study.optimize(jumping, n_trials=60)
     assert not study.sampler.tuner(study).moment.is_refuted  # by now the data hide it
     with pytest.warns(mb.AssumptionsRefutedWarning):
         assert not study.sampler.certificate(study).trusted
     assert [trial.number for trial in study.trials if LOWER in trial.user_attrs] == with_intervals
+    with pytest.warns(mb.AssumptionsRefutedWarning):
+        found = mb.certify(study, sigma=0.1, norm_bound=0.3)
+    assert not found.trusted
+    assert 3 < found.refuted_after < 10
     study.sampler = MixBanditSampler(seed=1, sigma=0.1, norm_bound=0.3)
     assert study.sampler.tuner(study).refuted
 

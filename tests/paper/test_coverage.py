@@ -2,6 +2,7 @@
 
 import csv
 import dataclasses
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -11,14 +12,22 @@ import mixbandit as mb
 from mixbandit.paper import coverage
 from mixbandit.paper.coverage import Coverage, CoverageSettings
 from mixbandit.paper.parallel import Workers
+from mixbandit.simulate.environments import RANGED
 
-ANYTIME = [name for name in coverage.SEQUENCES if not name.startswith("bayes")]
+EXACT = "bounded-exact"  # the set of "bounded", with bounds that take a hundred times as long
+ANYTIME = [name for name in coverage.SEQUENCES if not name.startswith("bayes") and name != EXACT]
+UNBOUNDED = tuple(noise for noise in coverage.NOISES if noise not in RANGED)
 PROMISED = [name for name, arrival in coverage.ARRIVALS.items() if arrival.valid]
 
 
 def assumed(*cells):
-    """(sequence, noise, …) of every anytime sequence with the noises that it assumes."""
-    return [(s, *cell) for s in ANYTIME for cell in cells if coverage.assumes_this_noise(s, cell[0])]
+    """(sequence, noise, design, …) of every anytime sequence with what it assumes."""
+    return [
+        (s, *cell)
+        for s in ANYTIME
+        for cell in cells
+        if coverage.assumes_this_noise(s, cell[0]) and coverage.assumes_this_design(s, cell[1])
+    ]
 
 
 @pytest.mark.parametrize(
@@ -29,23 +38,57 @@ def assumed(*cells):
         ("uniform", "chasing", "independent"),
         ("bernoulli", "contexts", "at once"),
         ("gaussian", "contexts", "independent"),
+        ("beta", "one mean", "independent"),
+        ("gaussian", "one mean", "at once"),
     ),
 )
 def test_every_anytime_sequence_keeps_its_promise(sequence, noise, design, feedback):
     settings = CoverageSettings(sequence, noise, design, dim=3, rounds=30, feedback=feedback, late=10)
-    result = coverage.measure(settings, runs=30)
+    result = coverage.measure(settings, runs=6 if sequence == "bounded" else 30)
     assert result.guarantee == "anytime"
     assert result.promised
     assert result.holds, result
 
 
+@pytest.mark.parametrize(("sigma", "runs", "rounds"), [(0.5, 4, 15), (0.05, 6, 15)])
+@pytest.mark.parametrize("noise", RANGED)
+@pytest.mark.parametrize("sequence", ["bounded", "mean"])
+def test_promises_hold_next_to_an_end(sequence, noise, sigma, runs, rounds):
+    design = "one mean" if sequence == "mean" else "chasing"
+    settings = CoverageSettings(sequence, noise, design, dim=3, rounds=rounds, sigma=sigma, means="near an end")
+    result = coverage.measure(settings, runs=runs)
+    assert result.promised
+    assert result.holds, result
+
+
+def test_exact_bounds_are_those_of_the_same_set():
+    settings = CoverageSettings(EXACT, "bernoulli", "chasing", dim=2, rounds=6)
+    assert coverage.measure(settings, runs=2).holds
+    theta = np.array([0.3, 0.8])
+    ours, exact = (coverage.SEQUENCES[name](theta, 0.5, 0.05) for name in ("bounded", EXACT))
+    for sequence in (ours, exact):
+        sequence.update(np.array([[0.5, 0.5], [0.9, 0.1]]), np.array([1.0, 0.0]))
+    for other in (theta, np.array([0.8, 0.01]), np.array([0.0, 1.0])):
+        assert ours.contains(other) == exact.contains(other)
+
+
+def worth_minutes(sequence, noise, design):
+    """Leaves out what other cells say already: one action is a weak design, and coin flips stand for a range."""
+    one_mean = sequence.startswith("mean")
+    return one_mean == (design == "one mean") and (
+        sequence in ("bounded", "mean") or noise in (*UNBOUNDED, "bernoulli")
+    )
+
+
 @pytest.mark.heavy
 @pytest.mark.parametrize("feedback", PROMISED)
-@pytest.mark.parametrize("design", coverage.DESIGNS)
-@pytest.mark.parametrize(("sequence", "noise"), assumed(*((noise,) for noise in coverage.NOISES)))
+@pytest.mark.parametrize(
+    ("sequence", "noise", "design"),
+    [cell for cell in assumed(*itertools.product(coverage.NOISES, coverage.DESIGNS)) if worth_minutes(*cell)],
+)
 def test_every_anytime_sequence_keeps_its_promise_in_every_cell(sequence, noise, design, feedback):
     settings = CoverageSettings(sequence, noise, design, rounds=50, seed=1, feedback=feedback)
-    result = coverage.measure(settings, runs=60, workers=Workers(2))
+    result = coverage.measure(settings, runs=15 if sequence == "bounded" else 60, workers=Workers(2))
     assert result.holds, result
 
 
@@ -153,6 +196,7 @@ def test_the_verdict_is_a_binomial_test():
         {"noise": "cauchy"},
         {"design": "lazy"},
         {"feedback": "never"},
+        {"means": "somewhere"},
         {"late": 0},
         {"dim": 0},
         {"rounds": 0},
@@ -169,6 +213,42 @@ def test_bad_settings_are_named(spoil):
 def test_a_sequence_for_gaussian_noise_is_not_measured_with_another(noise):
     with pytest.raises(mb.InvalidInput, match=f"assumes gaussian noise, got noise='{noise}'"):
         CoverageSettings("unknown-noise", noise)
+
+
+@pytest.mark.parametrize(
+    ("cell", "words"),
+    [
+        (("bounded", "gaussian"), r"assumes results in a range \(bernoulli, beta, two-point\), got noise='gaussian'"),
+        (("mean-gaussian", "beta", "one mean"), "assumes gaussian noise, got noise='beta'"),
+        (("mean", "beta", "chasing"), "is for one mean, got design='chasing'"),
+    ],
+)
+def test_what_a_sequence_does_not_assume_is_refused(cell, words):
+    with pytest.raises(mb.InvalidInput, match=words):
+        CoverageSettings(*cell)
+
+
+def test_means_near_an_end_are_for_results_in_a_range():
+    with pytest.raises(mb.InvalidInput, match="means='near an end' needs results in a range"):
+        CoverageSettings(means="near an end")
+    ends = set()
+    for run in range(10):
+        world = coverage.World(CoverageSettings(noise="beta", means="near an end"), run)
+        expected = world.options() @ world.theta
+        assert (expected < coverage.NEAR).all() or (expected > 1.0 - coverage.NEAR).all()
+        ends.add(bool(expected[0] > 0.5))
+    assert ends == {False, True}
+
+
+@pytest.mark.parametrize("noise", RANGED)
+@pytest.mark.parametrize("sigma", [0.5, 0.05])
+def test_rewards_in_a_range_are_means_of_results_in_it(noise, sigma):
+    world = coverage.World(CoverageSettings(noise=noise, sigma=sigma, design="one mean", means="near an end"), run=0)
+    (action,) = world.options()
+    rewards = np.array([world.reward(action) for _ in range(2000)])
+    assert action @ world.theta == world.theta[0]
+    assert 0.0 <= rewards.min() <= rewards.max() <= 1.0
+    assert rewards.mean() == pytest.approx(world.theta[0], abs=5 * rewards.std() / np.sqrt(2000))
 
 
 def test_contexts_are_offered_to_every_arm_and_theta_stacks_one_vector_per_arm():
@@ -276,11 +356,29 @@ def test_the_committed_grid_is_complete_and_holds():
     assert all(cell.holds for cell in cells if cell.promised)
 
 
-def test_the_committed_table_by_sequence_is_that_of_the_grid(tmp_path):
-    comment, cells = committed("coverage.csv")
+@pytest.mark.parametrize(
+    ("name", "sequences", "cells"),
+    [
+        ("bounded", {"bounded"}, 12),
+        ("bounded_exact", {EXACT}, 4),
+        ("mean", {"mean", "mean-sigma", "mean-gaussian"}, 32),
+        ("unknown_noise", {"unknown-noise"}, 8),
+    ],
+)
+def test_what_was_committed_of_the_other_sequences_holds(name, sequences, cells):
+    comment, found = committed(f"coverage_{name}.csv")
+    assert "; command: mixbandit coverage " in comment
+    assert len({cell.settings for cell in found}) == len(found) == cells
+    assert {cell.settings.sequence for cell in found} == sequences
+    assert all(cell.promised and cell.holds for cell in found)
+
+
+@pytest.mark.parametrize("grid", ["coverage", "coverage_mean"])
+def test_the_committed_table_by_sequence_is_that_of_the_grid(tmp_path, grid):
+    comment, cells = committed(f"{grid}.csv")
     coverage.write_by_sequence(tmp_path / "again.csv", cells)
     table, again = (
-        path.read_text().splitlines() for path in (RESULTS / "coverage_by_sequence.csv", tmp_path / "again.csv")
+        path.read_text().splitlines() for path in (RESULTS / f"{grid}_by_sequence.csv", tmp_path / "again.csv")
     )
     assert table[0] == comment
     assert table[1:] == again[1:]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import mixbandit as mb
+from mixbandit.models import FeatureModel
 from mixbandit.search import Reach, branch_and_bound
-from mixbandit.sequences import FeatureModel
 
 
 def bound_over_box(h, reach, features, box, **options):

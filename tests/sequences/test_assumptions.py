@@ -367,11 +367,11 @@ class TestAudit:
         assert grid.audit().refuted_sigma == 0.0
         general = mb.GeneralLambda(2, sigma=SIGMA, norm_bound=3.0).update(x, x[:, 0])
         assert general.audit().refuted_sigma is None
-        assert general.audit().residual_spread is None
 
 
 REFUTABLE = {
     "mixture": lambda **options: mb.MartingaleMixture(1, sigma=0.01, norm_bound=1.0, **options),
+    "IGP": lambda **options: mb.IGPSequence(1, sigma=0.01, norm_bound=1.0, **options),
     "OFUL": lambda **options: mb.OFULSequence(1, sigma=0.01, norm_bound=1.0, **options),
     "Bayes": lambda **options: mb.BayesCredible(1, sigma=0.01, **options),
 }

@@ -43,9 +43,11 @@ def small_noise(mixture, sigma=1e-20):
         (mb.Adaptive(1e-20), 260),
         (mb.Adaptive(1e20), 260),
         (mb.Adaptive(1e-20, mb.RBF()), 40),
+        (mb.SemiAdaptive(1e20), 260),
+        (mb.SemiAdaptive(1e20, mb.RBF()), 40),
         (mb.Grid([mb.Adaptive(), mb.Gaussian(0.0, mb.RBF()), 1e-20]), 40),
     ],
-    ids=["kernel", "far mean", "adaptive", "sure", "unsure", "adaptive kernel", "grid"],
+    ids=["kernel", "far mean", "adaptive", "sure", "unsure", "adaptive kernel", "semi", "semi kernel", "grid"],
 )
 @pytest.mark.filterwarnings("ignore::mixbandit.AssumptionsRefutedWarning")
 def test_forecasters_whose_numbers_grow_without_limit_stay_honest(mixture, n, sigma):
@@ -94,7 +96,9 @@ def test_bounds_beyond_all_floats_are_infinite():
     np.testing.assert_array_equal(other.support(unseen, 1e-100).value, [np.inf, 1e20])
 
 
-@pytest.mark.parametrize("kind", [mb.OFULSequence, mb.BayesCredible, mb.MartingaleMixture, mb.UnknownNoise])
+@pytest.mark.parametrize(
+    "kind", [mb.OFULSequence, mb.IGPSequence, mb.BayesCredible, mb.MartingaleMixture, mb.UnknownNoise]
+)
 def test_a_parameter_too_far_away_to_square_is_not_contained(kind):
     stated = {} if kind is mb.UnknownNoise else {"sigma": 1.0}
     cs = kind(2, norm_bound=1.0, **stated).update([[1e20, 0.0]], [1.0])
@@ -164,9 +168,10 @@ def test_exact_bounds_are_never_below_those_of_60_digits(sigma, norm_bound):
         lambda c: mb.Gaussian(0.25 * c, mb.RBF(1.0, 0.5 * c**2)),
         lambda c: mb.Adaptive(0.04 * c**2),
         lambda c: mb.Adaptive(None, mb.Matern(2.5, 1.0, c**2)),
+        lambda c: mb.SemiAdaptive(0.1),
         lambda c: mb.Grid([0.1, 1.0, mb.Adaptive()]),
     ],
-    ids=["Scaled", "Linear", "Gaussian", "Adaptive", "Adaptive with a kernel", "Grid"],
+    ids=["Scaled", "Linear", "Gaussian", "Adaptive", "Adaptive with a kernel", "SemiAdaptive", "Grid"],
 )
 def test_units_do_not_matter(make, power):
     """Features, rewards and σ in other units: the same parameters, to the last digits."""

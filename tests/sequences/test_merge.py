@@ -8,8 +8,10 @@ import pytest
 import mixbandit as mb
 from tests.helpers.sequences import SEQUENCES
 
+BOUNDED = [name for name in SEQUENCES if name.startswith("bounded")]
+
 # Those that learn in order, and one whose range the rewards here leave.
-NOT_MERGED = ("adaptive", "gaussian", "grid of anything", "with a range")
+NOT_MERGED = ("adaptive", "gaussian", "grid of anything", "with a range", *BOUNDED)
 MERGEABLE = {
     **{name: make for name, make in SEQUENCES.items() if name not in NOT_MERGED},
     "grid": lambda phi: mb.MartingaleMixture(phi, sigma=0.1, norm_bound=2.0, mixture=mb.Grid([0.01, 1.0, 100.0])),
@@ -89,7 +91,9 @@ def test_what_differs_is_named(other, says):
         mb.MartingaleMixture(PHI, **BASE).merge(other())
 
 
-@pytest.mark.parametrize("mixture", [mb.Adaptive(), mb.Gaussian(0.0, mb.RBF()), mb.Grid([1.0, mb.Adaptive()])])
+@pytest.mark.parametrize(
+    "mixture", [mb.Adaptive(), mb.SemiAdaptive(1.0), mb.Gaussian(0.0, mb.RBF()), mb.Grid([1.0, mb.Adaptive()])]
+)
 def test_what_learns_in_order_is_not_mergeable(mixture):
     one, other = (mb.MartingaleMixture(PHI, **BASE, mixture=mixture) for _ in range(2))
     with pytest.raises(mb.NotMergeable, match="order"):

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 import mixbandit as mb
 from mixbandit.certificates import certificate
 from mixbandit.cli import app
+from mixbandit.errors import SamplesMissingWarning
 from mixbandit.integrations.optuna import StopOnGap
-from mixbandit.tuning.assumptions import default_features
-from mixbandit.tuning.certification import at_a_configuration
+from mixbandit.tuning.assumptions import default_kernel, default_suspects
 from mixbandit.tuning.runs import read_run as read_history
 from tests.helpers.runs import SPACE, noisy, objective, worth
 
@@ -33,24 +33,52 @@ COMPLETE = optuna.trial.TrialState.COMPLETE
 STATED = {"reward_range": (0.0, 1.0), "samples": 100}
 
 
-def by_hand(rows, values):
-    """The same, with a sequence of one's own."""
-    known = {"sigma": 0.05, "norm_bound": 2.0, "delta": 0.05, "reward_range": (-0.5, 0.5)}
-    cs = mb.MartingaleMixture(default_features(SPACE), mixture=mb.Scaled(0.1), **known)
+def by_hand(rows, values, kind):
+    """The model's part of δ = 0.05 is 0.02; the scale of values is 1, their middle 0.5."""
+    known = {"norm_bound": 2.0, "delta": 0.02, "reward_range": (-0.5, 0.5)}
+    if kind == "samples":
+        cs = mb.BoundedMixture(default_kernel(SPACE), samples=100, suspects=default_suspects(SPACE), **known)
+    else:
+        mixture = mb.Grid([mb.SemiAdaptive(c) for c in (0.01, 0.1, 1.0)])
+        cs = mb.MartingaleMixture(default_kernel(SPACE), sigma=0.05, mixture=mixture, **known)
     return cs.update(rows, np.asarray(values) - 0.5)
 
 
-def test_a_tpe_study_gets_the_certificate_of_the_same_data_by_hand(study):
-    found = mb.certify(study, **STATED)
+def own_by_hand(rows, values, row, kind):
+    """A configuration's own trials get δ·0.2/(i(i+1)), where it is the i-th different one."""
+    different = list(dict.fromkeys(tuple(np.round(each, 9)) for each in rows))
+    i = different.index(tuple(np.round(row, 9))) + 1
+    values = [v for each, v in zip(rows, values, strict=True) if np.allclose(each, row, rtol=0.0, atol=1e-9)]
+    delta = 0.05 * 0.2 / (i * (i + 1))
+    if kind == "samples":
+        return mb.MeanSequence((0.0, 1.0), delta).update(values, samples=100)
+    return mb.MeanSequence(None, delta, sigma=0.05).update(values)
+
+
+@pytest.mark.parametrize("kind", ["samples", "sigma"])
+def test_a_tpe_study_gets_the_certificate_of_the_same_data_by_hand(study, kind):
+    found = mb.certify(study, reward_range=(0.0, 1.0), **({"samples": 100} if kind == "samples" else {"sigma": 0.05}))
     complete = [t for t in study.trials if t.state.name == "COMPLETE"]
-    cs = by_hand([SPACE.encode(t.params) for t in complete], [t.value for t in complete])
-    best = SPACE.encode(found.action)
-    assert found.lower == pytest.approx(cs.lower(best)[0] + 0.5, abs=1e-9)
-    assert found.upper == pytest.approx(cs.upper(best)[0] + 0.5, abs=1e-9)
+    rows, values = [SPACE.encode(t.params) for t in complete], [t.value for t in complete]
+    cs, best = by_hand(rows, values, kind), SPACE.encode(found.action)
+    # Of every configuration that was tried, and not only of the best one.
+    lowers = []
+    for trial, row in zip(complete, rows, strict=True):
+        own, worth = own_by_hand(rows, values, row, kind), found.of(trial.params)
+        lower, upper = cs.lower(row)[0] + 0.5, cs.upper(row)[0] + 0.5
+        assert worth.lower == pytest.approx(max(lower, own.lower()), abs=1e-9)
+        assert worth.upper == pytest.approx(min(upper, own.upper()), abs=1e-9)
+        assert worth.evidence == ("own trials" if own.lower() > lower else "model")
+        lowers.append(worth.lower)
+    assert found.lower == pytest.approx(found.of(found.action).lower, abs=1e-9)
+    assert found.upper == pytest.approx(found.of(found.action).upper, abs=1e-9)
     again = certificate(cs.moment, SPACE.region, np.random.default_rng(0))
-    assert found.lower == pytest.approx(again.lower + 0.5, abs=1e-4)
+    # A configuration that was tried is preferred to an untried one if it costs little of the interval.
+    most = max(*lowers, again.lower + 0.5)
+    assert most - 0.1 * (again.upper - again.lower) - 1e-4 <= found.lower <= most + 1e-4
+    assert found.tried == sum(np.allclose(row, best) for row in rows)
     assert found.optimum_upper == pytest.approx(again.optimum_upper + 0.5, abs=5e-3)
-    assert found.gap == pytest.approx(again.gap, abs=5e-3)
+    assert found.gap == pytest.approx(found.optimum_upper - found.lower, abs=5e-3)
     assert found.t == len(complete) == 72
     assert found.left_out == {"PRUNED": 8}
     assert found.proven
@@ -77,7 +105,7 @@ def test_what_is_possible_shrinks_to_the_best_with_data():
     assert parts["C"].share < 1.0
     ((low, high),) = parts["C"].values
     assert low < 10**0.5 < high
-    assert "kernel: 'rbf' (50%)" in str(found)
+    assert "kernel: 'rbf' (50%)" in found.details()
 
 
 def test_minimising_is_maximising_the_negative():
@@ -89,7 +117,8 @@ def test_minimising_is_maximising_the_negative():
     assert down.best_possible == pytest.approx(1.0 - up.best_possible, abs=2e-3)
     assert down.gap == pytest.approx(up.gap, abs=2e-3)
     assert "at most" in str(down)
-    assert "smaller than the recommended one's by more than" in str(down)
+    assert "Anything else is lower by at most" in str(down)
+    assert "Anything else is better by at most" in str(up)
 
 
 @pytest.mark.parametrize("kind", ["study", "frame of a study", "frame", "csv", "pairs"])
@@ -121,7 +150,7 @@ def test_the_space_of_a_study_is_found_with_its_condition(study):
     spanned = read_history([(t.params, t.value) for t in study.trials if t.value is not None])
     assert spanned.inferred
     assert spanned.space.conditions == {"degree": ("kernel", ("poly",))}
-    assert "inferred from the trials" in str(mb.certify([(t.params, 0.5) for t in study.trials[:5]], **STATED))
+    assert "inferred from the trials" in mb.certify([(t.params, 0.5) for t in study.trials[:5]], **STATED).details()
 
 
 def test_a_study_without_a_bound_on_the_noise_is_refused_with_help(study):
@@ -141,7 +170,7 @@ def test_wrong_assumptions_are_refuted(study):
     assert not found.proven
     assert found.possible == ()
     assert str(found).startswith("WARNING")
-    assert "REFUTED" in str(found)
+    assert "REFUTED" in found.details()
 
 
 def many_objectives():
@@ -215,14 +244,14 @@ def test_the_command_line_certifies_files_and_storages(study, tmp_path):
     stated = ["--range", "0", "1", "--samples", "100"]
     result = run(app, ["certify", str(path), *stated])
     assert result.exit_code == 0, result.output
-    assert "Recommended, based on 72 trials" in result.output
+    assert result.output.startswith("Use {")
     storage = f"sqlite:///{tmp_path / 'x.db'}"
     optuna.copy_study(
         from_study_name=study.study_name, from_storage=study._storage, to_storage=storage, to_study_name="a"
     )
     result = run(app, ["certify", storage, *stated])
     assert result.exit_code == 0, result.output
-    assert "Not counted: 8 PRUNED" in result.output
+    assert result.output.startswith("Use {")
     optuna.create_study(storage=storage, study_name="b")
     for arguments, text in (
         ([storage], "several studies"),
@@ -246,16 +275,23 @@ def test_certificates_of_studies_are_certificates(study):
 def test_a_certificate_is_about_a_configuration_that_exists():
     # More integers than are listed: a search may end between two of them.
     space = mb.Space({"n": mb.Int(1, 100_000, log=True)})
-    cs = mb.MartingaleMixture(default_features(space), sigma=0.01, norm_bound=2.0, mixture=mb.Scaled(0.1))
-    cs.update(space.encode_all([{"n": n} for n in (1, 2, 3, 50)]), [0.4, 0.4, 0.3, 0.0])
-    found = certificate(cs.moment, space.region, np.random.default_rng(0))
-    between = dataclasses.replace(found, action=np.array([0.034]))
-    found = at_a_configuration(between, cs.moment, space)
-    np.testing.assert_allclose(found.action, space.encode({"n": 1}))
-    assert found.lower == pytest.approx(cs.lower(found.action)[0])
-    assert found.upper == pytest.approx(cs.upper(found.action)[0])
-    assert found.gap == pytest.approx(found.optimum_upper - found.lower)
-    assert at_a_configuration(found, cs.moment, space) is found
+    stated = {"sigma": 0.01, "norm_bound": 2.0}
+    cs = mb.MartingaleMixture(
+        default_kernel(space), delta=0.02, mixture=mb.Grid([mb.SemiAdaptive(c) for c in (0.01, 0.1, 1.0)]), **stated
+    )
+    for values in ([0.4, 0.4, 0.3, 0.0], [0.0, 0.39, 0.4, 0.0], [0.3, 0.4, 0.4, 0.0]):
+        tried = [1, 2, 4, 50]
+        found = mb.certify(list(zip([{"n": n} for n in tried], values, strict=True)), space=space, **stated)
+        assert isinstance(found.action["n"], int)
+        row, now = space.encode(found.action), cs.copy().update(space.encode_all([{"n": n} for n in tried]), values)
+        assert found.tried == (found.action["n"] in tried)
+        own = -np.inf
+        if found.tried:
+            i = tried.index(found.action["n"]) + 1
+            own = mb.MeanSequence(None, 0.05 * 0.2 / (i * (i + 1)), sigma=0.01).update(values[i - 1]).lower()
+        assert found.lower == pytest.approx(max(now.lower(row)[0], own), abs=1e-9)
+        assert found.of(found.action).interval == pytest.approx(found.interval, rel=1e-12)
+        assert found.gap == pytest.approx(found.optimum_upper - found.lower)
 
 
 def test_what_varies_beside_the_space_is_not_certified():
@@ -277,8 +313,9 @@ def test_a_file_with_the_index_of_a_frame_and_an_address_of_a_storage(tmp_path):
 
 
 def test_a_range_without_samples_says_that_values_are_single_results():
-    found = mb.certify([({"x": 0.1}, 0.5), ({"x": 0.9}, 0.5)], reward_range=(0.0, 1.0))
-    assert "1 sample per value" in str(found)
+    with pytest.warns(SamplesMissingWarning, match=r"such as 0\.5 counts as one single result"):
+        found = mb.certify([({"x": 0.1}, 0.5), ({"x": 0.9}, 0.5)], reward_range=(0.0, 1.0))
+    assert "values that are single results each (samples not stated)" in found.details()
     assert "the end of the stated range" in str(found)
 
 
@@ -321,7 +358,7 @@ def test_infeasible_trials_are_not_recommended(direction, system):
     assert found.action == study.best_params == {"x": 0.5}
     assert found.infeasible == 11  # ten are not allowed, of one it is not known
     assert found.t == 21
-    assert "11 of 21 trials are not known to be feasible" in str(found)
+    assert "11 of 21 trials are not known to be feasible" in found.details()
     low, high = found.interval
     assert low <= 0.45 <= high
     # What no configuration can beat covers the feasible ones.
@@ -329,7 +366,7 @@ def test_infeasible_trials_are_not_recommended(direction, system):
     assert found.gap == pytest.approx(found.optimum_upper - found.lower)
     free = mb.certify(constrained(direction, "none"), reward_range=(0.0, 1.0), samples=10_000)
     assert free.infeasible is None
-    assert "feasible" not in str(free)
+    assert "feasible" not in free.details()
 
 
 def test_constraints_in_a_table_count_as_well(tmp_path):

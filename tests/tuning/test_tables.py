@@ -85,10 +85,11 @@ def test_the_certificate_names_what_is_not_used():
 
     study.optimize(objective, n_trials=4)
     found = mb.certify(study.trials_dataframe(), **STATED)
-    aside = ("number", "datetime_start", "datetime_complete", "duration")
+    aside = ("datetime_start", "datetime_complete", "duration")
     assert found.unused == {**dict.fromkeys(aside, "not a parameter"), "params_fixed": "never varies"}
-    text = str(found)
-    assert "Not used: 'number', 'datetime_start', 'datetime_complete', 'duration' (not a parameter)" in text
+    text = found.details()
+    assert found.ordered  # which is what the column "number" is used for
+    assert "Not used: 'datetime_start', 'datetime_complete', 'duration' (not a parameter)" in text
     assert "'params_fixed' (never varies)" in text
     assert mb.certify(study, **STATED).unused == {"fixed": "never varies"}
     space = mb.Space({"x": mb.Float(0, 1)})
@@ -100,13 +101,15 @@ def test_parameters_say_which_columns_they_are(tmp_path):
     refused(tmp_path, content, r"'number' looks like a record of the tuner.*--parameter")
     run = read(tmp_path, content, parameters=["lr"])
     assert list(run.space) == ["lr"]
-    assert run.unused == dict.fromkeys(("number", "note"), "not among the parameters stated")
+    assert run.unused == {"note": "not among the parameters stated"}
+    assert run.ordered
     assert set(read(tmp_path, content, parameters=["lr", "number", "note"]).space) == {"lr", "number", "note"}
+    assert not read(tmp_path, content, parameters=["lr", "number", "note"]).ordered
     optunas = "number,params_lr,params_fixed,value\n0,0.1,7,0.5\n1,0.2,7,0.6\n"
     for names in (["lr"], ["params_lr"], ("lr",)):
         run = read(tmp_path, optunas, parameters=names)
         assert list(run.space) == ["lr"]
-        assert set(run.unused) == {"number", "params_fixed"}
+        assert set(run.unused) == {"params_fixed"}
 
 
 @pytest.mark.parametrize(
@@ -145,9 +148,9 @@ def test_names_of_columns_belong_to_tables():
     study = optuna.create_study()
     study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=3)
     for history in (study, [({"x": 0.1}, 0.5), ({"x": 0.2}, 0.6)]):
-        with pytest.raises(mb.InvalidInput, match="value names columns of a table"):
+        with pytest.raises(mb.InvalidInput, match="value is about a table"):
             mb.certify(history, value="x", **STATED)
-        with pytest.raises(mb.InvalidInput, match="parameters names columns of a table"):
+        with pytest.raises(mb.InvalidInput, match="parameters is about a table"):
             mb.certify(history, parameters=["x"], **STATED)
 
 
@@ -320,7 +323,8 @@ def test_learning_in_pieces_gives_the_same_bounds(monkeypatch):
     rng = np.random.default_rng(0)
     pairs = [({"x": x, "y": y}, 0.5) for x, y in rng.uniform(size=(200, 2)).tolist()]
     whole = mb.certify(pairs, **STATED)
-    monkeypatch.setattr("mixbandit.tuning.certification._AT_ONCE", 64)
+    monkeypatch.setattr("mixbandit.tuning.prefixes._AT_ONCE", 64)
+    monkeypatch.setattr("mixbandit.tuning.judgement._AT_ONCE", 64)
     parts = mb.certify(pairs, **STATED)
     assert parts.interval == pytest.approx(whole.interval, abs=1e-9)
     assert parts.t == whole.t == 200

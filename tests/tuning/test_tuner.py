@@ -1,9 +1,12 @@
+import copy
+
 import numpy as np
 import optuna
 import pytest
 
 import mixbandit as mb
 from mixbandit.bandits import Optimism, Policy, Thompson, Uniformly
+from mixbandit.tuning.assumptions import default_features, default_kernel, default_suspects
 from tests.helpers.runs import SPACE, noisy, worth
 from tests.helpers.spaces import EVERYTHING
 
@@ -41,7 +44,7 @@ def test_it_finds_a_good_configuration_and_says_so(played):
     assert certificate.action == best.parameters
     assert certificate.interval == pytest.approx(best.interval)
     assert certificate.t == played.told == 80
-    assert certificate.assumptions.startswith("noise of sigma=0.05, expected values in [0, 1]")
+    assert certificate.assumptions.startswith("values that average 100 independent results on new rows, expected")
     assert not played.audit().refuted
 
 
@@ -56,7 +59,7 @@ def test_what_was_told_is_kept(played, tmp_path):
     played.plot().savefig(tmp_path / "tuner.png")
     assert (tmp_path / "tuner.png").stat().st_size > 5000
     assert played.interval(played.recommend().parameters) == pytest.approx(played.recommend().interval)
-    assert "reward_range=(0.0, 1.0)" in str(played.audit())
+    assert played.audit().reward_range == (0.0, 1.0)
     for read in (tuner().recommend, tuner().certificate, tuner().plot):
         with pytest.raises(mb.InvalidInput, match="no value has been told"):
             read()
@@ -228,7 +231,7 @@ def test_a_batch_may_be_larger_than_the_beginning():
 
 
 def test_an_interrupted_batch_leaves_nothing_behind(monkeypatch):
-    tuned, twin = tuner(initial=3), tuner(initial=3)
+    tuned, twin = tuner(initial=3, exploration=0.05), tuner(initial=3, exploration=0.05)
 
     def interrupt(*args, **options):
         raise KeyboardInterrupt
@@ -256,8 +259,8 @@ def test_a_configuration_of_ones_own_is_a_trial_like_any_other():
 
 def test_a_trial_of_another_tuner_is_refused():
     one, two = tuner(rng=1), tuner(rng=2)
-    trial = one.ask()
-    two.ask()
+    trial = one.ask(2)[1]  # all begin in the centre
+    two.ask(2)
     with pytest.raises(mb.InvalidInput, match="another tuner"):
         two.tell(trial, 0.5)
     assert two.told == 0
@@ -335,11 +338,18 @@ def test_a_value_belongs_to_the_integer_that_was_tried():
         value = 0.9 - 0.05 * abs(np.log(trial.parameters["n"] / 2.0))
         tuned.tell(trial, value)
         history.append((trial.parameters, value))
-    by_hand = mb.Tuner(space, reward_range=(0, 1), samples=10**6).learn(history)
     found = tuned.recommend()
     row = space.encode(found.parameters)
-    expected = [float(bound(row)[0]) + 0.5 for bound in (by_hand.policy.sequence.lower, by_hand.policy.sequence.upper)]
+    known = {"norm_bound": 2.0, "delta": 0.02, "reward_range": (-0.5, 0.5), "samples": 10**6}
+    model = mb.BoundedMixture(default_kernel(space), suspects=default_suspects(space), **known)
+    model.update(space.encode_all([p for p, _ in history]), [value - 0.5 for _, value in history])
+    tried = list(dict.fromkeys(p["n"] for p, _ in history))
+    i = tried.index(found.parameters["n"]) + 1
+    own = mb.MeanSequence((0.0, 1.0), 0.05 * 0.2 / (i * (i + 1)))
+    own.update([value for p, value in history if p == found.parameters], samples=10**6)
+    expected = (max(model.lower(row)[0] + 0.5, own.lower()), min(model.upper(row)[0] + 0.5, own.upper()))
     assert found.interval == pytest.approx(expected, abs=1e-8)
+    assert found.tried == sum(p == found.parameters for p, _ in history)
     certificate = tuned.certificate()
     assert certificate.interval == pytest.approx(expected, abs=1e-6)
 
@@ -402,7 +412,8 @@ def test_a_range_is_about_expected_values_unless_nothing_else_states_the_noise()
 
 @pytest.mark.parametrize("acting", [Thompson(), Uniformly(), Optimism(None, 1.0)], ids=lambda rule: rule.name)
 def test_any_rule_may_act(acting, tmp_path):
-    tuned = tuner(acting=acting, initial=2)
+    features = default_features(SPACE) if isinstance(acting, Thompson) else None
+    tuned = tuner(acting=acting, initial=2, features=features)
     play(tuned, 12)
     tuned.save(tmp_path / "t")
     again = mb.Tuner.load(tmp_path / "t")
@@ -454,3 +465,33 @@ def test_a_refutation_that_was_read_stands_though_later_values_hide_it():
     assert tuner.refuted
     with pytest.warns(mb.AssumptionsRefutedWarning):
         assert not tuner.certificate().trusted
+
+
+def test_an_interval_of_a_refuted_tuner_says_so():
+    tuner, at = refuted_tuner()
+    with pytest.warns(mb.AssumptionsRefutedWarning) as caught:
+        found = tuner.interval(at)
+    assert [warning.filename for warning in caught] == [__file__]
+    assert not found.trusted
+    low, high = found
+    assert found == (low, high)
+    assert repr(found) == f"({low!r}, {high!r}) NOT TRUSTED"
+    assert not tuner.interval(at).trusted  # without another warning
+    assert not copy.deepcopy(found).trusted
+    fine = mb.Tuner({"x": mb.Float(0.0, 1.0)}, **STATED).interval(at)
+    assert fine.trusted
+    assert repr(fine) == repr(tuple(fine))
+    tuner, _ = refuted_tuner()
+    with pytest.warns(mb.AssumptionsRefutedWarning):
+        assert not tuner.recommend().trusted
+
+
+def test_a_run_whose_first_trials_refute_the_assumptions_is_learnt_as_refuted():
+    hiding = [({"x": 0.5}, value) for value in (0.4, -0.4, *[0.0] * 40)]
+    tuner = mb.Tuner({"x": mb.Float(0.0, 1.0)}, sigma=0.1, norm_bound=3.0, initial=0, rng=0).learn(hiding)
+    assert not tuner.moment.is_refuted
+    assert tuner.refuted
+    with pytest.warns(mb.AssumptionsRefutedWarning):
+        assert not tuner.ask().trusted
+    other = mb.Tuner({"x": mb.Float(0.0, 1.0)}, sigma=0.1, norm_bound=3.0, initial=0, rng=0).learn(hiding[2:])
+    assert not other.refuted

@@ -61,14 +61,16 @@ class Policy:
         rule.check(sequence.moment)
         self.rule = rule
         self._actions = None if actions is None else as_region(actions)
-        if self._actions is not None and self._actions.dim > sequence.features.dim_in:
-            raise InvalidInput(
-                f"actions have dimension {self._actions.dim}, more than the features take ({sequence.features.dim_in})"
-            )
+        width = sequence.dim_in
+        if width is None and self._actions is None:
+            raise InvalidInput("the kernel takes actions of any length: state dim_in, that of a context and an action")
+        if self._actions is not None and width is not None and self._actions.dim > width:
+            raise InvalidInput(f"actions have dimension {self._actions.dim}, more than the model takes ({width})")
         self.strict, self.keep_history = flag(strict, "strict"), flag(keep_history, "keep_history")
         self.track_regret, self.quick = flag(track_regret, "track_regret"), flag(quick, "quick")
         self._own_directions: Any = None  # of its own arms, computed once
-        self.state = State(sequence.moment, int(as_generator(rng).integers(2**63)))
+        moment = sequence.moment if self._actions is None else sequence.moment.of_width(self._actions.dim)
+        self.state = State(moment, int(as_generator(rng).integers(2**63)))
         self._sequence = sequence.live_in(self)
 
     def __repr__(self) -> str:
@@ -113,7 +115,7 @@ class Policy:
         if self.moment.rule.guarantee != "anytime":
             return "The bounds are Bayesian: right on average over the prior. Nothing is guaranteed for this problem."
         return (
-            f"Given {self.moment.stated()}, and expected rewards linear in the features: with probability ≥ "
+            f"Given {self.moment.stated()}, and {self.moment.model.given}: with probability ≥ "
             f"{1 - self.moment.rule.delta:g}, at all times at once, bounds, proven certificates and proven "
             f"data-dependent regret bounds hold, whatever is chosen. {self.rule.worst_case(self.moment)}"
         )
@@ -271,6 +273,7 @@ class Policy:
     def _turn(self, given: Region | ArrayLike | None, context: ArrayLike | None, name: str) -> Turn:
         """The input of a decision; directions of the policy's own arms are computed once."""
         model = self.state.moment.model
+        assert model.dim_in is not None  # settled when the policy was made
         region, vector = offered(self._actions, given, context, model.dim_in, name)
         if not isinstance(region, Arms):
             directions = None

@@ -80,7 +80,7 @@ class Choice:
 
     @property
     def trusted(self) -> bool:
-        """False if the assumptions are refuted: the bounds then come from an inflated set."""
+        """False if the data had refuted the assumptions: nothing is guaranteed then."""
         return self.known.trusted
 
     @property
@@ -114,7 +114,7 @@ class Choice:
         lower, upper, contradicts = moment.interval(direction, self.within)
         low, high = float(lower[0]), float(upper[0])
         width = None if self.optimum is None else max(moment.response.most(self.optimum), high) - low
-        return Known(low, high, not (self.refuted or moment.is_empty or contradicts), width)
+        return Known(low, high, not (self.refuted or moment.is_refuted or contradicts), width)
 
     def __repr__(self) -> str:
         what = np.array2string(self.action, precision=4, threshold=8) if self.label is None else repr(self.label)

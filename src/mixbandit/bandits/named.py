@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,22 +26,25 @@ Words = dict[str, Any]
 class UCB(Policy):
     """Play the action with the largest centre + `exploration`·half-width of its interval; at 1, the upper bound.
 
-    `alpha` acts on closed-form bounds at that multiplier (AMM-UCB), None on the exact ones (CMM-UCB). `exploration`
-    below 1 is greedier and often earns more; it changes how the policy acts, never what it reports: bounds,
-    certificates and data-dependent regret bounds stay those of `sequence`, unscaled, and hold. What you lose
-    are the regret bounds known in advance (`regret.worst_case`), which need exploration ≥ 1; `guarantee` says so too.
+    `alpha` acts on closed-form bounds at that multiplier (AMM-UCB), or, given a list of them, on the best of theirs for
+    each action (DMM-UCB); None acts on the exact ones (CMM-UCB). `exploration` below 1 is greedier and often earns
+    more; it changes how the policy acts, never what it reports: bounds, certificates and data-dependent regret bounds
+    stay those of `sequence`, unscaled, and hold. What you lose are the regret bounds known in advance
+    (`regret.worst_case`), which need exploration ≥ 1; `guarantee` says so too.
 
     The other options are those of `Policy`.
     """
 
-    alpha: float | None = setting("rule.alpha", "The multiplier that it acts on; None for exact bounds.")
+    alpha: float | tuple[float, ...] | None = setting(
+        "rule.alpha", "The multiplier that it acts on, or several; None for exact bounds."
+    )
     exploration: float = setting("rule.exploration", "The factor on half-widths, for acting.")
 
     def __init__(
         self,
         sequence: ConfidenceSequence,
         actions: Actions = None,
-        alpha: float | None = None,
+        alpha: float | Sequence[float] | None = None,
         exploration: float = 1.0,
         *,
         rng: Rng = None,
@@ -102,7 +105,7 @@ class Named(Policy):
         mixture: Mixture | Forecaster | None = None,
         reward_range: tuple[float, float] | None = None,
         misspecification: float = 0.0,
-        alpha: float | None = None,
+        alpha: float | Sequence[float] | None = None,
         exploration: float = 1.0,
         on_empty: str = "raise",
         rng: Rng = None,
@@ -150,7 +153,7 @@ class CMMUCB(Named, UCB):
 
 class AMMUCB(Named, UCB):
     """The paper's AMM-UCB: optimism with closed-form bounds, at the mixture's `alpha0` (σ², as in the paper, for
-    the standard one) unless `alpha` is given.
+    the standard one) unless `alpha` is given, one multiplier or a list of them.
     """
 
     takes = ("mixture", "reward_range", "misspecification", "alpha", "exploration")

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import abc
 import math
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from mixbandit._checks import Array, multiplier, nonnegative
+from mixbandit._checks import Array, multipliers, nonnegative
 from mixbandit.errors import NoTheory
 from mixbandit.search import Field, Found, InformationPerRegret
 from mixbandit.sequences import Moment
@@ -74,18 +75,19 @@ class ActingRule(abc.ABC):
 class Optimism(ActingRule):
     """Play the largest centre + `exploration`·half-width of an interval; at 1, the upper bound.
 
-    `alpha` acts on closed-form bounds at that multiplier, None on exact ones.
+    `alpha` acts on closed-form bounds at that multiplier, a list of multipliers on the best of theirs for each action,
+    None on exact ones.
     """
 
     name = "optimism"
 
-    def __init__(self, alpha: float | None = None, exploration: float = 1.0) -> None:
-        self.alpha = None if alpha is None else multiplier(alpha, "alpha")
+    def __init__(self, alpha: float | Sequence[float] | None = None, exploration: float = 1.0) -> None:
+        self.alpha = None if alpha is None else multipliers(alpha, "alpha")
         self.exploration = nonnegative(exploration, "exploration")
 
     def check(self, moment: Moment) -> None:
         if self.alpha is not None:
-            moment.rule.check_alpha(self.alpha)
+            moment.check_multiplier(self.alpha)
 
     def reported(self, moment: Moment) -> ConfidenceSet:
         return moment.at(self.alpha)
@@ -107,7 +109,9 @@ class Optimism(ActingRule):
                 "be the best can be ignored for ever."
             )
         theorem = moment.rule.regret_theorem_alpha
-        if theorem is None or self.alpha not in (None, theorem):
+        # The best of several closed forms is at most that of the theorem, if it is among them.
+        acts_on = self.alpha if isinstance(self.alpha, tuple) else (self.alpha,)
+        if theorem is None or not {None, theorem} & set(acts_on):
             return "No a priori regret bound is computed for these settings."
         factor = "" if self.exploration == 1.0 else f", times {0.5 * (1.0 + self.exploration):g}"
         return (
@@ -116,7 +120,8 @@ class Optimism(ActingRule):
         )
 
     def settings(self) -> dict[str, Any]:
-        return {"alpha": self.alpha, "exploration": self.exploration}
+        alpha = list(self.alpha) if isinstance(self.alpha, tuple) else self.alpha
+        return {"alpha": alpha, "exploration": self.exploration}
 
 
 class LeastRegretPerInformation(ActingRule):
@@ -141,6 +146,14 @@ class Thompson(ActingRule):
 
     name = "Thompson sampling"
 
+    def check(self, moment: Moment) -> None:
+        super().check(moment)
+        if moment.rule.dim is None:
+            raise NoTheory(
+                f"{self.name} draws a parameter vector, which functions of a kernel do not have: use features, such as "
+                "a RandomFourier map"
+            )
+
     def select(self, moment: Moment, field: Field, round_: int) -> Selection:
         return field.maximise(Point(self.draw(moment, field.rng, round_))), None
 
@@ -148,6 +161,7 @@ class Thompson(ActingRule):
         """A random parameter, (d,)."""
         rule = moment.rule
         assert rule.sigma is not None
+        assert rule.dim is not None
         spread = rule.sigma * math.sqrt(9.0 * rule.dim * math.log(round_ / rule.delta))
         return moment.closed_form.sample(rng, spread)
 

@@ -17,6 +17,7 @@ from mixbandit._checks import (
     as_float_array,
     as_reward,
     check_finite,
+    check_within,
     is_integer,
     positive_array,
     shown,
@@ -166,6 +167,7 @@ def parse_told(
         if len({each.id for each in choices}) != len(choices):
             raise InvalidInput("a choice occurs twice in one call")
     check_finite(values, "reward", LARGEST_DATUM)
+    check_within(values, state.moment.rule.value_range, "reward")
     if sigma is None:
         return choices, values, [None] * len(choices)
     levels = positive_array(sigma, "sigma").ravel()

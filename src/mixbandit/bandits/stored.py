@@ -12,6 +12,7 @@ from mixbandit._checks import (
     Array,
     as_text,
     check_finite,
+    check_within,
     finite,
     flag,
     multiplier,
@@ -148,6 +149,7 @@ def _check_fit(state: State, actions: Region | None) -> None:
         if waiting is not None:
             weight = 1.0 if waiting.sigma is None else state.moment.rule.weights(np.array(waiting.sigma))
             check_finite(np.asarray(weight * waiting.reward), f"the reward of {where}", LARGEST_DATUM)
+            check_within(np.array([waiting.reward]), state.moment.rule.value_range, f"the reward of {where}")
     for number, chosen in persistent.items(state.history):
         region = actions if chosen.region is None else chosen.region
         fits = region is not None and len(chosen.row) == region.dim == width
@@ -203,6 +205,13 @@ def _rule_from_state(stored: Mapping[str, Any]) -> ActingRule:
     return RULES[rule["type"]](**{name: value for name, value in rule.items() if name != "type"})
 
 
+def _multipliers(value: Any, where: str) -> float | list[float]:
+    """One multiplier, or several."""
+    one = real(multiplier)
+    several: list[float] = list_of(one, least=1)(value, where) if isinstance(value, list | tuple) else []
+    return several or one(value, where)
+
+
 def _check_policy(stored: Fields, where: str) -> None:
     ledger, history = stored["ledger"], stored["history"]
     made, open_ids = ledger["next_id"], [part["id"] for part in ledger["open"]]
@@ -232,7 +241,7 @@ POLICY = record(
         "rule": Since(
             tagged(
                 {
-                    "Optimism": record({"alpha": optional(real(multiplier)), "exploration": real(nonnegative)}),
+                    "Optimism": record({"alpha": optional(_multipliers), "exploration": real(nonnegative)}),
                     **{name: record({}) for name in RULES if name != "Optimism"},
                 },
                 "an acting rule",

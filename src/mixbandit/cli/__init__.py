@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 
 import mixbandit
-from mixbandit.cli.certify import certify
+from mixbandit.cli.certify import certify, confirm
 from mixbandit.cli.demo import demo
 from mixbandit.cli.exits import Commands
-from mixbandit.cli.measurements import coverage, delays, regret
+from mixbandit.cli.measurements import coverage, delays, kernels, regret
 from mixbandit.cli.paper import paper
 from mixbandit.cli.shared import console
 
@@ -20,7 +20,7 @@ app = typer.Typer(
     cls=Commands,
     pretty_exceptions_enable=False,
 )
-for _command in (demo, certify, paper, coverage, regret, delays):
+for _command in (demo, certify, confirm, paper, coverage, regret, delays, kernels):
     app.command()(_command)
 
 

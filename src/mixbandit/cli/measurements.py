@@ -1,10 +1,11 @@
-"""`mixbandit coverage`, `mixbandit regret` and `mixbandit delays`: how often guarantees fail."""
+"""`mixbandit coverage`, `regret`, `delays` and `kernels`: how often guarantees fail, and what methods gain by them."""
 
 from __future__ import annotations
 
 import itertools
 import math
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -16,12 +17,15 @@ from mixbandit import plots
 from mixbandit.cli.shared import console, expand, measured
 from mixbandit.paper import coverage as coverage_experiment
 from mixbandit.paper import delays as delays_experiment
+from mixbandit.paper import kernels as kernels_experiment
 from mixbandit.paper import regret as regret_experiment
-from mixbandit.paper.coverage import ARRIVALS, DESIGNS, SEQUENCES, Coverage, CoverageSettings
+from mixbandit.paper.coverage import ARRIVALS, DESIGNS, MEANS, SEQUENCES, Coverage, CoverageSettings
 from mixbandit.paper.delays import FEEDBACKS, Delays, DelaySettings
+from mixbandit.paper.kernels import KERNELS, METHODS, KernelComparison, KernelSettings
 from mixbandit.paper.parallel import Workers
 from mixbandit.paper.regret import ALGORITHMS, Regret, RegretSettings
-from mixbandit.simulate.environments import NOISES
+from mixbandit.paper.store import write_table
+from mixbandit.simulate.environments import NOISES, RANGED
 
 
 def coverage(
@@ -32,11 +36,18 @@ def coverage(
         list[str],
         typer.Option(help=f"How rewards arrive: one or more of {', '.join(ARRIVALS)}; or all."),
     ] = ["at once"],
+    means: Annotated[
+        list[str],
+        typer.Option(help=f"Where expected rewards in a range are: one or more of {', '.join(MEANS)}; or all."),
+    ] = ["anywhere"],
     late: Annotated[int, typer.Option(help="How many rounds a late reward takes.")] = 20,
     dim: Annotated[int, typer.Option("--dim", "-d", help="Dimension of actions or contexts.")] = 5,
     rounds: Annotated[int, typer.Option("--rounds", "-T", help="Length T of a run.")] = 200,
     delta: Annotated[float, typer.Option(help="Promised miss rate.")] = 0.05,
-    sigma: Annotated[float, typer.Option(help="Noise level.")] = 0.5,
+    sigma: Annotated[
+        list[float],
+        typer.Option(help="One or more noise levels; rewards in a range are means of 1/4σ² results."),
+    ] = [0.5],
     runs: Annotated[int, typer.Option("--runs", "-n", help="Independent runs per cell.")] = 1000,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes.")] = 1,
@@ -49,26 +60,30 @@ def coverage(
     Exits with 1 if a sequence with an anytime guarantee misses more often than δ can explain, unless rewards arrive
     "by value", where nothing is promised.
     """
-    crossed = [(s, n) for s in expand(sequence, tuple(SEQUENCES)) for n in expand(noise, NOISES)]
-    left_out = [pair for pair in crossed if not coverage_experiment.assumes_this_noise(*pair)]
-    if "all" in (*sequence, *noise):  # otherwise they were asked for by name, and the settings refuse them
-        crossed = [pair for pair in crossed if pair not in left_out]
+    names, laws, designs = expand(sequence, tuple(SEQUENCES)), expand(noise, NOISES), expand(design, DESIGNS)
+    wanted = list(itertools.product(names, laws, designs, expand(means, MEANS)))
+    left_out: list[str] = []
+    if "all" in (*sequence, *noise, *design, *means):  # otherwise asked for by name, and the settings refuse them
+        left_out = list(dict.fromkeys(reason for cell in wanted if (reason := _unassumed(*cell))))
+        wanted = [cell for cell in wanted if not _unassumed(*cell)]
     cells = [
-        CoverageSettings(s, n, d, dim, rounds, delta, sigma, seed, f, late)
-        for s, n in crossed
-        for d in expand(design, DESIGNS)
+        CoverageSettings(s, n, d, dim, rounds, delta, level, seed, f, late, place)
+        for s, n, d, place in wanted
         for f in expand(feedback, tuple(ARRIVALS))
+        for level in sigma
     ]
-    for name, law in left_out:
-        console.print(f"Left out: {name} with {law} noise, which it does not assume.", highlight=False)
+    for reason in left_out:
+        console.print(f"Left out: {reason}.", highlight=False)
+    if not cells:
+        raise typer.BadParameter("nothing is left to measure")
     results: list[Coverage] = measured(
         coverage_experiment.measure, cells, [c.label for c in cells], runs, out, Workers(jobs)
     )
     console.print(_coverage_table(results))
     path = out / "coverage.png"
     plots.save(coverage_experiment.draw(results), path)
-    chosen = {"--sequence": sequence, "--noise": noise, "--design": design, "--feedback": feedback}
-    command = _coverage_command(chosen, results[0])
+    chosen = {"--sequence": sequence, "--noise": noise, "--design": design, "--feedback": feedback, "--means": means}
+    command = _coverage_command({**chosen, "--sigma": [f"{level:g}" for level in sigma]}, results[0])
     coverage_experiment.write_summary(out / "summary.csv", results, command=command)
     coverage_experiment.write_by_sequence(out / "by_sequence.csv", results, command=command)
     console.print(f"Picture: {path}; numbers: {out / 'summary.csv'}, {out / 'by_sequence.csv'}", highlight=False)
@@ -142,6 +157,86 @@ def delays(
         raise typer.Exit(1)
 
 
+def kernels(
+    kernel: Annotated[list[str], typer.Option(help=f"One or more of {', '.join(KERNELS)}; or all.")] = ["all"],
+    dim_in: Annotated[int, typer.Option(min=1, help="Dimension of the cube of actions.")] = 2,
+    arms: Annotated[int, typer.Option(min=1, help="Number of random arms.")] = 500,
+    lengthscale: Annotated[float, typer.Option(help="Of the kernels.")] = 0.2,
+    norm_bound: Annotated[float, typer.Option(help="Norm of the functions, which the methods are told.")] = 10.0,
+    rounds: Annotated[int, typer.Option("--rounds", "-T", min=1, help="Length T of a run.")] = 250,
+    delta: Annotated[float, typer.Option(help="Promised rate of wrong bounds.")] = 0.01,
+    sigma: Annotated[float, typer.Option(help="Noise level.")] = 0.1,
+    scale: Annotated[float, typer.Option(help="c of the mixtures N(0, cK): the multiplier α₀ is σ²/c.")] = 1.0,
+    reps: Annotated[int, typer.Option("--reps", "-n", min=1, help="Functions per kernel.")] = 20,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes.")] = 1,
+    out: Annotated[Path, typer.Option(help="Folder for results and picture; a stopped run resumes there.")] = Path(
+        "out/kernels"
+    ),
+) -> None:
+    """Compare widths and regret of CMM, DMM, AMM, AY-GP-UCB and IGP-UCB on random functions of a kernel.
+
+    Exits with 1 if bounds are ever wrong in more runs than δ can explain.
+    """
+    cells = [
+        KernelSettings(
+            name,
+            lengthscale=lengthscale,
+            dim_in=dim_in,
+            arms=arms,
+            rounds=rounds,
+            sigma=sigma,
+            norm_bound=norm_bound,
+            scale=scale,
+            delta=delta,
+            seed=seed,
+        )
+        for name in expand(kernel, tuple(KERNELS))
+    ]
+    results: list[KernelComparison] = measured(
+        kernels_experiment.measure, cells, [c.kernel for c in cells], reps, out, Workers(jobs)
+    )
+    columns, rows = kernels_experiment.table(results)
+    console.print(_kernels_table(rows, f"After {rounds} rounds, means over {reps} functions ± standard errors"))
+    path = out / "kernels.png"
+    plots.save(kernels_experiment.draw(results), path)
+    command = _kernels_command(results)
+    write_table(out / "summary.csv", columns, rows, command=command)
+    write_table(out / "curves.csv", *kernels_experiment.curves_table(results), command=command)
+    console.print(f"Picture: {path}; numbers: {out / 'summary.csv'}, {out / 'curves.csv'}", highlight=False)
+    broken = [(r.settings.kernel, name) for r in results for i, name in enumerate(METHODS) if not r.holds(i)]
+    for name, method in broken:
+        console.print(f"BROKEN: bounds of {method} with {name} are wrong more often than δ = {delta:g} can explain.")
+    if broken:
+        raise typer.Exit(1)
+
+
+def _kernels_table(rows: Sequence[Sequence[str]], title: str) -> Table:
+    """A section per kernel."""
+    table = Table(title=title, box=box.SIMPLE)
+    table.padding = (0, 1, 0, 0)
+    for name in ("", "regret", "width,\nown data", "width,\nsame data", "runs with a\nwrong bound", "ms per\nround"):
+        table.add_column(name, justify="right" if name else "left", no_wrap=True)
+    for kernel, method, *numbers in rows:
+        if method == METHODS[0]:
+            table.add_row(f"[bold]{kernel}[/bold]")
+        table.add_row(f"  {method}", *numbers, end_section=method == METHODS[-1])
+    return table
+
+
+def _kernels_command(results: Sequence[KernelComparison]) -> str:
+    """What to type for these numbers; jobs and folder do not affect them and are left out."""
+    settings, names = results[0].settings, [r.settings.kernel for r in results]
+    words = ["mixbandit", "kernels"]
+    if len(names) < len(KERNELS):
+        words += [word for name in names for word in ("--kernel", name)]
+    words += ["--dim-in", str(settings.dim_in), "--arms", str(settings.arms)]
+    words += ["--lengthscale", f"{settings.lengthscale:g}", "--norm-bound", f"{settings.norm_bound:g}"]
+    words += ["-T", str(settings.rounds), "-n", str(len(results[0].missed)), "--delta", f"{settings.delta:g}"]
+    words += ["--sigma", f"{settings.sigma:g}", "--scale", f"{settings.scale:g}", "--seed", str(settings.seed)]
+    return shlex.join(words)
+
+
 def _regret_table(results: list[Regret]) -> Table:
     settings, n = results[0].settings, len(results[0].final)
     table = Table(title=f"Means over {n} problems of {settings.rounds} rounds, δ = {settings.delta:g}", box=box.SIMPLE)
@@ -181,8 +276,19 @@ def _coverage_command(chosen: dict[str, list[str]], result: Coverage) -> str:
     words += [word for option, names in chosen.items() for name in names for word in (option, name)]
     settings = result.settings
     words += ["--late", str(settings.late), "-d", str(settings.dim), "-T", str(settings.rounds), "-n", str(result.runs)]
-    words += ["--delta", f"{settings.delta:g}", "--sigma", f"{settings.sigma:g}", "--seed", str(settings.seed)]
+    words += ["--delta", f"{settings.delta:g}", "--seed", str(settings.seed)]
     return shlex.join(words)
+
+
+def _unassumed(sequence: str, noise: str, design: str, means: str) -> str:
+    """Why a cell is left out; empty if it is not."""
+    if not coverage_experiment.assumes_this_noise(sequence, noise):
+        return f"{sequence} with {noise} noise, which it does not assume"
+    if not coverage_experiment.assumes_this_design(sequence, design):
+        return f"{sequence} with the design {design!r}: it is for one mean"
+    if means != MEANS[0] and noise not in RANGED:
+        return f"{noise} noise with means {means}, which needs a range"
+    return ""
 
 
 def _coverage_table(results: list[Coverage]) -> Table:

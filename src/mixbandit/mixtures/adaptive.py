@@ -23,22 +23,19 @@ import numpy as np
 
 from mixbandit._checks import Array, positive
 from mixbandit._schema import require
-from mixbandit.data import Data
-from mixbandit.features import FeatureMap
+from mixbandit.data import Data, Factor, GrowingCholesky, check_factor, is_well_conditioned
 from mixbandit.kernels import Kernel
-from mixbandit.mixtures.base import LARGEST, Cost, Mixture, RunningCost, not_storable, stored_array
+from mixbandit.mixtures.base import LARGEST, Cost, Mixture, SteppedCost, not_storable, stored_array
 from mixbandit.mixtures.gaussian import (
     Chain,
-    GrowingCholesky,
     KernelFunction,
-    check_factor,
     check_inputs,
     checked_kernel,
-    is_well_conditioned,
 )
+from mixbandit.models import Model
 
 # P is updated by rank-one steps, and recomputed every this many rewards.
-_REFRESH_EVERY = 256
+REFRESH_EVERY = 256
 # Stored numbers that follow from others may differ from them by this much, relatively.
 _ROUNDING = 1e-6
 
@@ -46,7 +43,8 @@ _ROUNDING = 1e-6
 class Adaptive(Mixture):
     """Forecasts that learn: the posterior of a Gaussian process under noise variance `beta` (default 4σ²).
 
-    Without `kernel` the process is the linear one, θ ~ N(0, I), at O(d²) a reward; with a kernel, O(t²).
+    Without `kernel` the process is that of the sequence: with features the linear one, θ ~ N(0, I), at O(d²) a reward;
+    with a kernel, O(t²).
     """
 
     def __init__(self, beta: float | None = None, kernel: KernelFunction | None = None) -> None:
@@ -56,12 +54,14 @@ class Adaptive(Mixture):
     def __repr__(self) -> str:
         return f"Adaptive(beta={self.beta!r})" if self.kernel is None else f"Adaptive({self.beta!r}, {self.kernel!r})"
 
-    def cost(self, features: FeatureMap, sigma: float) -> Cost:
+    def cost(self, model: Model, sigma: float) -> Cost:
         beta = 4.0 if self.beta is None else self.beta / sigma**2
-        if self.kernel is None:
-            return _AdaptiveLinearCost(beta, features.dim, sigma)
-        check_inputs(self.kernel, features.dim_in)
-        return _AdaptiveKernelCost(beta, self.kernel, features.dim_in, sigma)
+        kernel = model.kernel if self.kernel is None else self.kernel
+        if kernel is None:
+            assert model.dim is not None
+            return _AdaptiveLinearCost(beta, model.dim, sigma)
+        check_inputs(kernel, model.dim_in)
+        return _AdaptiveKernelCost(beta, kernel, model.dim_in, sigma)
 
     def _parameters(self) -> dict[str, Any]:
         if self.kernel is not None and not isinstance(self.kernel, Kernel):
@@ -69,7 +69,7 @@ class Adaptive(Mixture):
         return {"beta": self.beta, "kernel": None if self.kernel is None else self.kernel.state_dict()}
 
 
-class _AdaptiveLinearCost(RunningCost):
+class _AdaptiveLinearCost(SteppedCost):
     _arrays = ("_gram", "_moment", "_P", "_W", "_zeta")
 
     def __init__(self, beta: float, dim: int, sigma: float) -> None:
@@ -77,7 +77,6 @@ class _AdaptiveLinearCost(RunningCost):
         self._beta = beta  # in units of σ²
         self._gram, self._P, self._W = np.zeros((dim, dim)), np.eye(dim), np.zeros((dim, dim))
         self._moment, self._zeta = np.zeros(dim), np.zeros(dim)
-        self._steps = 0
 
     def _see(self, action: Array, phi: Array, reward: float, weight: float) -> None:
         phi, reward = phi * (weight / self.sigma), reward * (weight / self.sigma)
@@ -96,39 +95,24 @@ class _AdaptiveLinearCost(RunningCost):
         self._gram = self._gram + np.outer(phi, phi)
         self._moment = self._moment + phi * reward
         self._steps += 1
-        if self._steps % _REFRESH_EVERY:
+        if self._steps % REFRESH_EVERY:
             self._P = self._P - np.outer(q, q) / (self._beta + float(phi @ q))
         else:
-            # By eigenvalues: next to large ones the ridge vanishes, and the sum of both cannot be inverted.
-            values, vectors = np.linalg.eigh(self._gram)
-            shrunk = self._beta / (np.maximum(values, 0.0) + self._beta)
-            self._P = np.asarray((vectors * shrunk) @ vectors.T)
-
-    def state_dict(self) -> dict[str, Any]:
-        arrays = {name.strip("_"): getattr(self, name).copy() for name in self._arrays}
-        return {**super().state_dict(), "steps": self._steps, **arrays}
+            self._P = posterior_covariance(self._gram, self._beta)
 
     def _load(self, state: Mapping[str, Any], data: Data) -> None:
         super()._load(state, data)
-        require(state["steps"] == data.count, "cost.steps", f"must be {data.count}, got {state['steps']}")
-        self._steps = data.count
-        for name in self._arrays:
-            setattr(self, name, stored_array(state, name.strip("_"), getattr(self, name).shape))
         self._check_fit(data)
 
     def _check_fit(self, data: Data) -> None:
         """Refuse arrays that no data could have led to."""
-        rows, rewards = data.factor[:, :-1] / self.sigma, data.factor[:, -1] / self.sigma
-        size, length = float(np.linalg.norm(rows)), float(np.linalg.norm(rewards))
-        gram = np.abs(self._gram - rows.T @ rows).max()
-        require(gram <= _ROUNDING * size**2, "cost.gram", "must fit the statistics")
-        moment = np.abs(self._moment - rows.T @ rewards).max()
-        require(moment <= _ROUNDING * size * length, "cost.moment", "must fit the statistics")
+        assert isinstance(data, Factor)
+        size, length = check_moments(self._gram, self._moment, data, self.sigma)
         # Beside the ridge and beside the noise, whose variance is 1: what large numbers left of P and W is rounding.
         if not is_well_conditioned(np.array([self._beta + size**2]), min(math.sqrt(self._beta), 1.0)):
             return
-        require(_is_covariance(self._P, 1.0), "cost.P", "must be a covariance between 0 and I")
-        require(_is_covariance(self._W, size**2), "cost.W", "must be a covariance that fits the statistics")
+        require(is_covariance(self._P, 1.0), "cost.P", "must be a covariance between 0 and I")
+        require(is_covariance(self._W, size**2), "cost.W", "must be a covariance that fits the statistics")
         # Forecasts are at most θ̂ can be, and the logarithm of a spread at most the spread.
         most = (1.0 + size**2 / self._beta) ** 2 * (length**2 + self._steps * (1.0 + size**2))
         require(self._cost <= 1e3 * self.sigma**2 * most, "cost.cost", "must fit the statistics")
@@ -139,7 +123,7 @@ class _AdaptiveLinearCost(RunningCost):
 class _AdaptiveKernelCost(Chain):
     """The same for any kernel: a second Cholesky factor, of K + βI, gives the posterior."""
 
-    def __init__(self, beta: float, kernel: KernelFunction, dim_in: int, sigma: float) -> None:
+    def __init__(self, beta: float, kernel: KernelFunction, dim_in: int | None, sigma: float) -> None:
         super().__init__(kernel, dim_in, sigma)
         self._beta = beta  # in units of σ²
         self._smallest_pivot = min(1.0, math.sqrt(beta))
@@ -177,7 +161,25 @@ class _AdaptiveKernelCost(Chain):
         check_factor(factor, matrix, least, "cost.posterior")
 
 
-def _is_covariance(matrix: Array, most: float) -> bool:
+def posterior_covariance(gram: Array, beta: float) -> Array:
+    """P = β(ΦᵀΦ + βI)⁻¹."""
+    # By eigenvalues: next to large ones the ridge vanishes, and the sum of both cannot be inverted.
+    values, vectors = np.linalg.eigh(gram)
+    return np.asarray((vectors * (beta / (np.maximum(values, 0.0) + beta))) @ vectors.T)
+
+
+def check_moments(gram: Array, moment: Array, data: Factor, sigma: float) -> tuple[float, float]:
+    """Refuse ΦᵀΦ and Φᵀr, in units of σ, that are not those of the data; returns the norms of Φ and r."""
+    rows, rewards = data.factor[:, :-1] / sigma, data.factor[:, -1] / sigma
+    size, length = float(np.linalg.norm(rows)), float(np.linalg.norm(rewards))
+    off = np.abs(gram - rows.T @ rows).max()
+    require(off <= _ROUNDING * size**2, "cost.gram", "must fit the statistics")
+    off = np.abs(moment - rows.T @ rewards).max()
+    require(off <= _ROUNDING * size * length, "cost.moment", "must fit the statistics")
+    return size, length
+
+
+def is_covariance(matrix: Array, most: float) -> bool:
     """Whether a matrix is symmetric with eigenvalues from 0 to `most`, up to what rounding may have added up to."""
     eigenvalues = np.linalg.eigvalsh(matrix)
     slack = 0.01 * min(most, float(np.abs(eigenvalues).max()))

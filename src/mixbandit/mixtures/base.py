@@ -19,7 +19,7 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Mapping
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from mixbandit._checks import Array, nonnegative
 from mixbandit._schema import Schema, Since, array, count, deferred, list_of, real, record, require
 from mixbandit.data import Data
 from mixbandit.errors import NotStorable
-from mixbandit.features import FeatureMap
+from mixbandit.models import Model
 
 # Forecasts beyond this, in units of σ, are rounding errors that grew, and are not used. Their squares are floats.
 LARGEST = 1e130
@@ -73,9 +73,17 @@ class Cost(abc.ABC):
     def excess(self, data: Data, reach: float) -> float:
         """Cost minus the least residual of the data for parameters of norm at most `reach`."""
 
+    def total(self, data: Data) -> float | None:
+        """The cost itself, where that takes much less work than a decomposition of the data; else None."""
+        return None
+
     def alpha0(self, data: Data) -> float:
         """The multiplier at which the closed-form bound suits this mixture best."""
         return self.sigma**2
+
+    def start(self, data: Data) -> float:
+        """About the same, where the data are decomposed anyway."""
+        return self.alpha0(data)
 
     def at_sigma(self, sigma: float) -> Cost | None:
         """The cost if another noise level had been stated; None if that cannot be computed."""
@@ -102,11 +110,15 @@ COST: Schema = record(
     {
         "cost": Since(real(_cost)),
         "steps": Since(count),
+        "level": Since(count),
         **{
             name: Since(array(None, None, largest=_LARGEST_COST))
             for name in ("gram", "P", "W", "actions", "factor", "posterior")
         },
-        **{name: Since(array(None, largest=_LARGEST_COST)) for name in ("moment", "zeta", "weights", "y", "white")},
+        **{
+            name: Since(array(None, largest=_LARGEST_COST))
+            for name in ("moment", "zeta", "weights", "y", "white", "scatter")
+        },
         "members": Since(list_of(deferred(lambda: COST))),
     }
 )
@@ -139,6 +151,9 @@ class RunningCost(Cost):
     def excess(self, data: Data, reach: float) -> float:
         return self._cost - data.spectrum.residual(reach)
 
+    def total(self, data: Data) -> float:
+        return self._cost
+
     def _add(self, scaled_error2: float, spread: float) -> None:
         """Add e²/v, in units of σ², and ln v."""
         self._cost += self.sigma**2 * (scaled_error2 + math.log(spread))
@@ -156,11 +171,32 @@ class RunningCost(Cost):
         self._cost = state["cost"]
 
 
+class SteppedCost(RunningCost):
+    """A cost that keeps arrays of fixed shapes, which its constructor makes, and counts rewards."""
+
+    _arrays: ClassVar[tuple[str, ...]]  # the names of its attributes that are arrays
+
+    def __init__(self, sigma: float) -> None:
+        super().__init__(sigma)
+        self._steps = 0
+
+    def state_dict(self) -> dict[str, Any]:
+        arrays = {name.strip("_"): getattr(self, name).copy() for name in self._arrays}
+        return {**super().state_dict(), "steps": self._steps, **arrays}
+
+    def _load(self, state: Mapping[str, Any], data: Data) -> None:
+        super()._load(state, data)
+        require(state["steps"] == data.count, "cost.steps", f"must be {data.count}, got {state['steps']}")
+        self._steps = data.count
+        for name in self._arrays:
+            setattr(self, name, stored_array(state, name.strip("_"), getattr(self, name).shape))
+
+
 class Mixture(abc.ABC):
     """Settings of a mixture; `cost` starts it for one sequence."""
 
     @abc.abstractmethod
-    def cost(self, features: FeatureMap, sigma: float) -> Cost: ...
+    def cost(self, model: Model, sigma: float) -> Cost: ...
 
     def state_dict(self) -> dict[str, Any]:
         return {"type": type(self).__name__, **self._parameters()}

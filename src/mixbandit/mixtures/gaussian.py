@@ -28,101 +28,74 @@ from mixbandit._checks import (
     shown,
 )
 from mixbandit._schema import require
-from mixbandit.data import Data
+from mixbandit.data import Data, GrowingCholesky, check_factor
 from mixbandit.errors import InvalidInput
-from mixbandit.features import FeatureMap
 from mixbandit.kernels import Kernel
 from mixbandit.mixtures.base import LARGEST, Mixture, RunningCost, not_storable, stored_array
+from mixbandit.models import Model
 
 # Stored numbers that follow from others may differ from them by this much, relatively.
 _ROUNDING = 1e-6
-# Pivots that differ by more than this garble forecasts, by rounding. They stay valid, but nothing can be checked.
-_WELL_CONDITIONED = 1e8
 _LARGEST_WEIGHT = 2.0 * LARGEST_SETTING / SMALLEST_SETTING
 
 KernelFunction = Callable[[Array, Array], ArrayLike]
 MeanFunction = Callable[[Array], ArrayLike]
 
 
-class _Storage:
-    """Storage for the rows of a factor, shared by the factors that appended them one after the other."""
+class KernelRows(RunningCost):
+    """A cost that remembers actions and weights, and computes the kernel matrix from them."""
 
-    def __init__(self, capacity: int) -> None:
-        self.rows: Array = np.zeros((capacity, capacity))
-        self.used = 0
-
-
-class GrowingCholesky:
-    """The lower-triangular factor of a matrix that grows by one row and column at a time: immutable."""
-
-    def __init__(self, size: int = 0, storage: _Storage | None = None) -> None:
-        self.size = size
-        self._storage = _Storage(16) if storage is None else storage
-
-    @property
-    def factor(self) -> Array:
-        return self._storage.rows[: self.size, : self.size]
-
-    def solve(self, b: Array, *, transposed: bool = False) -> Array:
-        """Λ⁻¹b, or Λ⁻ᵀb."""
-        from scipy.linalg import solve_triangular
-
-        if self.size == 0:
-            return b
-        return np.asarray(solve_triangular(self.factor, b, lower=True, trans=int(transposed), check_finite=False))
-
-    def appended(self, row: Array, diagonal: float) -> GrowingCholesky:
-        """The factor with one more row, from `solve` applied to the new column, and its diagonal entry."""
-        storage, size = self._storage, self.size
-        if storage.used != size or size == len(storage.rows):  # another factor was appended here, or it is full
-            storage = _Storage(max(16, 2 * size))
-            storage.rows[:size, :size] = self.factor
-        storage.rows[size, :size] = row
-        storage.rows[size, size] = diagonal
-        storage.used = size + 1
-        return GrowingCholesky(size + 1, storage)
-
-    @classmethod
-    def from_factor(
-        cls, factor: Array, where: str, least: float, squares: Array, pivot: float | None = None
-    ) -> GrowingCholesky:
-        """A stored factor: diagonal entries are at least `least`, and rows have about these squared norms or less.
-
-        The latter only if digits are left to check, after divisions by pivots as small as `pivot`.
-        """
-        require(not np.triu(factor, 1).any(), where, "must be lower triangular")
-        require((factor.diagonal() >= least * (1.0 - _ROUNDING)).all(), where, f"must have {least:g} on its diagonal")
-        if is_well_conditioned(squares, least if pivot is None else pivot):
-            largest = np.abs(factor).max(axis=1, initial=0.0)
-            require((largest <= 2.0 * np.sqrt(squares)).all(), where, "must fit the kernel")
-        storage = _Storage(max(16, 2 * len(factor)))
-        storage.rows[: len(factor), : len(factor)] = factor
-        storage.used = len(factor)
-        return cls(len(factor), storage)
-
-
-class Chain(RunningCost):
-    """The cost of N(μ, T), given the columns of T one after the other; also the base of similar costs."""
-
-    _smallest_pivot = 1.0
-
-    def __init__(self, kernel: KernelFunction, dim_in: int, sigma: float) -> None:
+    def __init__(self, kernel: KernelFunction, dim_in: int | None, sigma: float) -> None:
         super().__init__(sigma)
         self._kernel = kernel
-        self._actions: Array = np.empty((0, dim_in))
+        self._actions: Array = np.empty((0, dim_in or 0))
         self._weights: Array = np.empty(0)
-        self._factor = GrowingCholesky()
-        self._y: Array = np.empty(0)
 
     def _columns(self, action: Array, weight: float) -> tuple[Array, float]:
         """Column and diagonal entry that the new action adds to the weighted kernel matrix over σ²."""
         scale = weight / self.sigma**2
-        rows = np.vstack((self._actions, action))
+        rows = self._with(action)
         column = as_float_array(self._kernel(rows, action[None]), "the kernel's values")
         if column.shape != (len(rows), 1):
             raise InvalidInput(f"the kernel must return shape {(len(rows), 1)}, got {column.shape}")
         check_finite(column, "the kernel's values", LARGEST_DATUM**2)
         return scale * self._weights * column[:-1, 0], scale * weight * float(column[-1, 0])
+
+    def _with(self, action: Array) -> Array:
+        """The actions and one more; their length may not be known before the first."""
+        return np.vstack((self._actions, action)) if len(self._actions) else action[None].copy()
+
+    def _remember(self, action: Array, weight: float) -> None:
+        self._actions = self._with(action)
+        self._weights = np.append(self._weights, weight)
+
+    def _matrix(self) -> Array:
+        """The weighted kernel matrix over σ²."""
+        scale = self._weights / self.sigma
+        return np.asarray(np.asarray(self._kernel(self._actions, self._actions)) * np.outer(scale, scale))
+
+    def state_dict(self) -> dict[str, Any]:
+        return {**super().state_dict(), "actions": self._actions.copy(), "weights": self._weights.copy()}
+
+    def _load(self, state: Mapping[str, Any], data: Data) -> None:
+        super()._load(state, data)
+        self._actions = stored_array(state, "actions", (data.count, self._actions.shape[1]))
+        self._weights = stored_array(state, "weights", (data.count,))
+        usable = ((self._weights > 0.0) & (self._weights <= _LARGEST_WEIGHT)).all()
+        squares = float(self._weights @ self._weights) if usable else -1.0
+        fits = abs(squares - data.weight2) <= _ROUNDING * data.weight2
+        require(fits, "cost.weights", "must be positive and fit the statistics")
+
+
+class Chain(KernelRows):
+    """The cost of N(μ, T), given the columns of T one after the other; also the base of similar costs."""
+
+    _smallest_pivot = 1.0
+
+    def __init__(self, kernel: KernelFunction, dim_in: int | None, sigma: float) -> None:
+        super().__init__(kernel, dim_in, sigma)
+        self._factor = GrowingCholesky()
+        self._y: Array = np.empty(0)
 
     def _extend(self, action: Array, weight: float, column: Array, diagonal: float, error: float) -> None:
         """Add the action, with its column of T/σ² and the error (μ_j − r_j)/σ of its forecast."""
@@ -137,15 +110,12 @@ class Chain(RunningCost):
         y = (error - moved) / math.sqrt(spread)
         self._factor = self._factor.appended(row, math.sqrt(spread))
         self._y = np.append(self._y, y)
-        self._actions = np.vstack((self._actions, action))
-        self._weights = np.append(self._weights, weight)
+        self._remember(action, weight)
         self._add(y**2, spread)
 
     def state_dict(self) -> dict[str, Any]:
         return {
             **super().state_dict(),
-            "actions": self._actions.copy(),
-            "weights": self._weights.copy(),
             "factor": self._factor.factor.copy(),
             "y": self._y.copy(),
         }
@@ -153,12 +123,7 @@ class Chain(RunningCost):
     def _load(self, state: Mapping[str, Any], data: Data) -> None:
         super()._load(state, data)
         t = data.count
-        self._actions = stored_array(state, "actions", (t, self._actions.shape[1]))
-        self._weights, self._y = stored_array(state, "weights", (t,)), stored_array(state, "y", (t,))
-        usable = ((self._weights > 0.0) & (self._weights <= _LARGEST_WEIGHT)).all()
-        squares = float(self._weights @ self._weights) if usable else -1.0
-        fits = abs(squares - data.weight2) <= _ROUNDING * data.weight2
-        require(fits, "cost.weights", "must be positive and fit the statistics")
+        self._y = stored_array(state, "y", (t,))
         factor = stored_array(state, "factor", (t, t))
         squared_norms = 1.0 + self._matrix().diagonal()
         self._factor = GrowingCholesky.from_factor(factor, "cost.factor", 1.0, squared_norms, self._smallest_pivot)
@@ -169,28 +134,6 @@ class Chain(RunningCost):
             math.isfinite(expected) and abs(self._cost - expected) <= slack, "cost.cost", "must fit the factor and y"
         )
 
-    def _matrix(self) -> Array:
-        """The weighted kernel matrix over σ²."""
-        scale = self._weights / self.sigma
-        return np.asarray(np.asarray(self._kernel(self._actions, self._actions)) * np.outer(scale, scale))
-
-
-def is_well_conditioned(squares: Array, least: float) -> bool:
-    """Whether a factor with rows of these squared norms, and pivots of at least `least`, has digits left to check."""
-    return bool(squares.max(initial=0.0) <= _WELL_CONDITIONED * least**2)
-
-
-def check_factor(factor: Array, matrix: Array, least: float, where: str) -> None:
-    """Refuse a factor that is not one of this matrix, by their products with a vector: O(t²), and no chance to hide."""
-    squares = matrix.diagonal()
-    if not is_well_conditioned(squares, least):
-        return
-    scale = np.sqrt(squares)
-    require((np.linalg.norm(factor, axis=1) >= (1.0 - _ROUNDING) * scale).all(), where, "must fit the kernel")
-    v = np.random.default_rng(0).normal(size=len(factor))
-    error = np.abs(factor @ (factor.T @ v) - matrix @ v)
-    require((error <= _ROUNDING * scale * float(scale @ np.abs(v))).all(), where, "must fit the actions")
-
 
 class _GaussianCost(Chain):
     """T_ij = k(a_i, a_j), μ_i = m(a_i)."""
@@ -199,7 +142,7 @@ class _GaussianCost(Chain):
         super()._load(state, data)
         check_factor(self._factor.factor, np.eye(data.count) + self._matrix(), 1.0, "cost.factor")
 
-    def __init__(self, mean: MeanFunction | float, kernel: KernelFunction, dim_in: int, sigma: float) -> None:
+    def __init__(self, mean: MeanFunction | float, kernel: KernelFunction, dim_in: int | None, sigma: float) -> None:
         super().__init__(kernel, dim_in, sigma)
         self._mean = mean
 
@@ -228,9 +171,9 @@ class Gaussian(Mixture):
             self.mean = float(number)
         self.kernel = checked_kernel(kernel)
 
-    def cost(self, features: FeatureMap, sigma: float) -> _GaussianCost:
-        check_inputs(self.kernel, features.dim_in)
-        return _GaussianCost(self.mean, self.kernel, features.dim_in, sigma)
+    def cost(self, model: Model, sigma: float) -> _GaussianCost:
+        check_inputs(self.kernel, model.dim_in)
+        return _GaussianCost(self.mean, self.kernel, model.dim_in, sigma)
 
     def _parameters(self) -> dict[str, Any]:
         if not isinstance(self.mean, float):
@@ -246,10 +189,10 @@ def checked_kernel(kernel: KernelFunction) -> KernelFunction:
     return kernel
 
 
-def check_inputs(kernel: KernelFunction, dim_in: int) -> None:
+def check_inputs(kernel: KernelFunction, dim_in: int | None) -> None:
     """Refuse a kernel of ours that is made for actions of another length."""
-    if isinstance(kernel, Kernel) and kernel.lengthscale.size not in (1, dim_in):
-        raise InvalidInput(f"the kernel has {kernel.lengthscale.size} length-scales, but actions have {dim_in} entries")
+    if isinstance(kernel, Kernel) and dim_in is not None:
+        kernel.check_dim_in(dim_in)
 
 
 def _value(function: MeanFunction, action: Array) -> float:

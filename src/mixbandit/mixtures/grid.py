@@ -18,10 +18,10 @@ from mixbandit._checks import Array, as_float_array, as_vector, shown
 from mixbandit._schema import require
 from mixbandit.data import Data
 from mixbandit.errors import InvalidInput
-from mixbandit.features import FeatureMap
 from mixbandit.mixtures.base import Cost, Forecaster, Mixture, not_storable
 from mixbandit.mixtures.linear import Scaled
 from mixbandit.mixtures.prequential import Prequential
+from mixbandit.models import Model
 
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -52,8 +52,8 @@ class Grid(Mixture):
     def __repr__(self) -> str:
         return f"Grid({list(self.members)!r}, weights={self.weights.tolist()!r})"
 
-    def cost(self, features: FeatureMap, sigma: float) -> GridCost:
-        return GridCost([as_cost(member, features, sigma) for member in self.members], np.log(self.weights), sigma)
+    def cost(self, model: Model, sigma: float) -> GridCost:
+        return GridCost([as_cost(member, model, sigma) for member in self.members], np.log(self.weights), sigma)
 
     def _parameters(self) -> dict[str, Any]:
         states = []
@@ -86,10 +86,23 @@ class GridCost(Cost):
         top = exponents.max()
         return float(-2.0 * self.sigma**2 * (top + np.log(np.sum(np.exp(exponents - top)))))
 
+    def total(self, data: Data) -> float | None:
+        totals = self._totals(data)
+        if totals is None:
+            return None
+        return float(-2.0 * self.sigma**2 * np.logaddexp.reduce(self._log_weights - totals / (2.0 * self.sigma**2)))
+
     def alpha0(self, data: Data) -> float:
         """That of the member with the largest weight given the data so far."""
-        heaviest = int(np.argmax(self._exponents(data, 0.0)))
+        totals = self._totals(data)
+        if totals is None:
+            return self.start(data)
+        heaviest = int(np.argmax(self._log_weights - totals / (2.0 * self.sigma**2)))
         return self._members[heaviest].alpha0(data)
+
+    def start(self, data: Data) -> float:
+        heaviest = int(np.argmax(self._exponents(data, 0.0)))
+        return self._members[heaviest].start(data)
 
     def at_sigma(self, sigma: float) -> GridCost | None:
         members = [changed for member in self._members if (changed := member.at_sigma(sigma)) is not None]
@@ -104,16 +117,24 @@ class GridCost(Cost):
         require(len(stored) == len(self._members), "cost.members", found)
         return self._with([member.recall(part, data) for member, part in zip(self._members, stored, strict=True)])
 
+    def _totals(self, data: Data) -> Array | None:
+        """The members' costs, where all of them are known without a decomposition of the data."""
+        if self not in data.derived:  # asked several times a round
+            totals = [member.total(data) for member in self._members]
+            data.derived[self] = None if None in totals else np.array(totals, dtype=np.float64)
+        known: Array | None = data.derived[self]
+        return known
+
     def _exponents(self, data: Data, reach: float) -> Array:
         """The logarithms of the members' weights, up to a common constant: ln π_k − C_k/2σ²."""
         costs = np.array([member.excess(data, reach) for member in self._members])
         return np.asarray(self._log_weights - costs / (2.0 * self.sigma**2))
 
 
-def as_cost(mixture: Mixture | Forecaster, features: FeatureMap, sigma: float) -> Cost:
+def as_cost(mixture: Mixture | Forecaster, model: Model, sigma: float) -> Cost:
     """Start a mixture, or a user's forecaster, for one sequence."""
     if isinstance(mixture, Mixture):
-        return mixture.cost(features, sigma)
+        return mixture.cost(model, sigma)
     if not isinstance(mixture, type) and isinstance(mixture, Forecaster):
         # A private copy: if another sequence told it a reward, it would know what it is about to predict.
         return Prequential(copy.deepcopy(mixture), sigma)

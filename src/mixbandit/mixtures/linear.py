@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixbandit._checks import LARGEST_DATUM, LARGEST_SETTING, Array, as_float_array, check_finite, positive
-from mixbandit.data import Data, Spectrum
+from mixbandit.data import Data, Factor, Spectrum
 from mixbandit.errors import InvalidInput
-from mixbandit.features import FeatureMap
 from mixbandit.mixtures.base import Cost, Mixture
+from mixbandit.models import Model
 
 # Variances of parameters, which are squares of settings, lie between this and its inverse.
 _LARGEST_VARIANCE = LARGEST_SETTING**2
@@ -29,11 +29,11 @@ class LinearMixture(Mixture):
     """N(Φθ₀, ΦΣ₀Φᵀ), fixed in advance: the distribution of Φθ for θ ~ N(θ₀, Σ₀)."""
 
     @abc.abstractmethod
-    def alpha0(self, dim: int, sigma: float) -> float:
+    def alpha0(self, dim: int | None, sigma: float) -> float:
         """The multiplier at which the closed-form bound suits this mixture best."""
 
     @abc.abstractmethod
-    def prior(self, dim: int) -> tuple[Array | None, Array | float]:
+    def prior(self, dim: int | None) -> tuple[Array | None, Array | float]:
         """θ₀ (None for 0) and a root of Σ₀: a matrix L with LLᵀ = Σ₀, or a number for a multiple of I."""
 
     def dense_prior(self, dim: int) -> tuple[Array, Array]:
@@ -41,8 +41,8 @@ class LinearMixture(Mixture):
         shift, root = self.prior(dim)
         return np.zeros(dim) if shift is None else shift, root * np.eye(dim) if isinstance(root, float) else root
 
-    def cost(self, features: FeatureMap, sigma: float) -> LinearCost:
-        return LinearCost(*self.prior(features.dim), self.alpha0(features.dim, 1.0), sigma)
+    def cost(self, model: Model, sigma: float) -> LinearCost:
+        return LinearCost(*self.prior(model.dim), self.alpha0(model.dim, 1.0), sigma)
 
 
 class Scaled(LinearMixture):
@@ -54,10 +54,10 @@ class Scaled(LinearMixture):
     def __repr__(self) -> str:
         return f"Scaled({self.c!r})"
 
-    def prior(self, dim: int) -> tuple[None, float]:
+    def prior(self, dim: int | None) -> tuple[None, float]:
         return None, math.sqrt(self.c)
 
-    def alpha0(self, dim: int, sigma: float) -> float:
+    def alpha0(self, dim: int | None, sigma: float) -> float:
         return sigma**2 / self.c
 
     def _parameters(self) -> dict[str, Any]:
@@ -106,13 +106,15 @@ class Linear(LinearMixture):
     def __repr__(self) -> str:
         return f"Linear(theta0={self.theta0!r}, Sigma0={self.Sigma0!r})"
 
-    def prior(self, dim: int) -> tuple[Array, Array]:
+    def prior(self, dim: int | None) -> tuple[Array, Array]:
+        if dim is None:
+            raise InvalidInput("a Linear mixture needs features; with a kernel use Scaled, Grid or Gaussian")
         if dim != len(self.theta0):
             raise InvalidInput(f"the features have dimension {dim}, but theta0 has {len(self.theta0)} entries")
         return self.theta0, self._root
 
-    def alpha0(self, dim: int, sigma: float) -> float:
-        return dim * sigma**2 / float(np.trace(self.Sigma0))
+    def alpha0(self, dim: int | None, sigma: float) -> float:
+        return len(self.theta0) * sigma**2 / float(np.trace(self.Sigma0))
 
     def _parameters(self) -> dict[str, Any]:
         return {"theta0": self.theta0.copy(), "Sigma0": self.Sigma0.copy()}
@@ -140,9 +142,18 @@ class LinearCost(Cost):
     def excess(self, data: Data, reach: float) -> float:
         spectrum, sigma = data.spectrum, self.sigma
         white, factor = (spectrum, self._root) if self._is_scaled else (self.whitened(data), 1.0)
-        cost = _shrunk(white.z, factor * white.singular, sigma) + sigma**2 * log_det(factor * white.singular, sigma)
+        # Lost singular values lie between 0 and what is stated: rewards along them cost the most at 0, and their
+        # determinant at the other end. Anything less might not be the cost of any mixture.
+        information = log_det(factor * white.all_singular, sigma)
+        cost = _shrunk(white.z, factor * white.singular, sigma) + float(white.lost_z @ white.lost_z)
         # Both have the same residual outside the span, but may have lost different parts to rounding.
-        return cost + _shrunk(white.lost_z, factor * white.lost_singular, sigma) - spectrum.unexplained(reach)
+        return cost + sigma**2 * information - spectrum.unexplained(reach)
+
+    def total(self, data: Data) -> float | None:
+        alpha = self.ridge_alpha
+        if alpha is None or not data.has_quick_ridges or not data.ridge(alpha).is_accurate:
+            return None
+        return data.loss(alpha) + self.sigma**2 * data.ridge(alpha).log_det
 
     def alpha0(self, data: Data) -> float:
         return self._unit_alpha0 * self.sigma**2
@@ -152,6 +163,7 @@ class LinearCost(Cost):
 
     def whitened(self, data: Data) -> Spectrum:
         """The data in coordinates in which the mixture is θ ~ N(0, I)."""
+        assert isinstance(data, Factor)  # priors of parameters are refused for kernels when they start
         if not self._is_scaled:
             return data.seen_from(self._shift, np.asarray(self._root))
         plain, root = data.spectrum, self._root

@@ -7,7 +7,9 @@ chooses from fresh options each round, the adaptive ones by looking at the bound
 - "optimistic": the largest upper bound in the pool, as a UCB algorithm does;
 - "chasing": the action at which the truth is nearest to leaving its interval, with θ* known;
 - "contexts": a context arrives and one of a few arms is chosen, the one with the largest upper bound. Every arm has
-  parameters of its own (`Disjoint`), and θ* is all of them.
+  parameters of its own (`Disjoint`), and θ* is all of them;
+- "one mean": the same action every round, whose expected reward is the first coordinate of θ*. Looking after every
+  round is the adversary here: it stops where the set has missed.
 
 Rewards arrive in one of these ways, in the words of `paper.delays`:
 
@@ -17,7 +19,8 @@ Rewards arrive in one of these ways, in the words of `paper.delays`:
 - "by value in order of play": the same, but a reward waits until all earlier ones are in.
 
 Rewards that are on their way when a run ends do not count. Noise laws are σ-sub-Gaussian, as `environments.noisy`
-describes them.
+describes them. Where rewards are means of results in [0, 1], expected rewards are "anywhere" or "near an end": all
+below 0.05, or all above 0.95.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Protocol, TypedDict
 
 import numpy as np
 
@@ -36,20 +39,23 @@ from mixbandit import plots
 from mixbandit._checks import Array, one_of, positive, positive_int, probability
 from mixbandit.errors import InvalidInput
 from mixbandit.features import Disjoint
+from mixbandit.means import MeanSequence
 from mixbandit.mixtures import Adaptive, Grid, Linear, Scaled
 from mixbandit.paper.delays import DelaySettings, wait
 from mixbandit.paper.general_lambda import GeneralLambda
 from mixbandit.paper.parallel import ALONE, Workers, repeat
 from mixbandit.paper.store import SIGNIFICANCE, ResultStore, binomial_interval, binomial_pvalue, write_table
-from mixbandit.sequences import BayesCredible, ConfidenceSequence, MartingaleMixture, OFULSequence, UnknownNoise
-from mixbandit.simulate.environments import NOISES, noisy
+from mixbandit.sequences import BayesCredible, BoundedMixture, MartingaleMixture, OFULSequence, UnknownNoise
+from mixbandit.simulate.environments import NOISES, RANGED, noisy, results_per_reward
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-DESIGNS = ("iid", "optimistic", "chasing", "contexts")
+DESIGNS = ("iid", "optimistic", "chasing", "contexts", "one mean")
+MEANS = ("anywhere", "near an end")
 POOL = 20
 ARMS = 4  # in the design "contexts"
+NEAR = 0.05  # an end
 
 ARRIVALS: dict[str, DelaySettings] = {
     "at once": DelaySettings("at once"),
@@ -58,7 +64,19 @@ ARRIVALS: dict[str, DelaySettings] = {
     "by value in order of play": DelaySettings("by value", strict=True),
 }
 
-Factory = Callable[[Array, float, float], ConfidenceSequence]
+
+class Measured(Protocol):
+    """What is asked of a sequence."""
+
+    @property
+    def guarantee(self) -> str: ...
+    def update(self, actions: Array, rewards: float, /) -> object: ...
+    def contains(self, theta: Array, /) -> bool: ...
+    def upper(self, actions: Array, /) -> Array: ...
+    def lower(self, actions: Array, /) -> Array: ...
+
+
+Factory = Callable[[Array, float, float], Measured]
 """Make a sequence from (θ*, σ, δ). Only deliberately right or wrong priors use more than θ*'s norm."""
 
 
@@ -78,6 +96,36 @@ def _wrong_prior(theta: Array) -> Linear:
     return Linear(-theta, 0.1 * np.eye(len(theta)))
 
 
+def _bounded(theta: Array, sigma: float, delta: float, *, exact: bool = False) -> BoundedMixture:
+    bound, samples = float(np.linalg.norm(theta)), results_per_reward(sigma)
+    return BoundedMixture(len(theta), norm_bound=bound, delta=delta, samples=samples, exact=exact)
+
+
+class OneMean:
+    """A `MeanSequence` that looks like a sequence for θ, of which it knows the first coordinate."""
+
+    guarantee = "anytime"
+
+    def __init__(self, sequence: MeanSequence, samples: int | None = None) -> None:
+        self._sequence, self._samples = sequence, samples
+
+    def update(self, actions: Array, rewards: float) -> None:
+        """Learn a reward; there is one action."""
+        self._sequence.update(rewards, self._samples)
+
+    def contains(self, theta: Array) -> bool:
+        """Whether the mean is in the interval."""
+        return self._sequence.lower() <= float(theta[0]) <= self._sequence.upper()
+
+    def upper(self, actions: Array) -> Array:
+        """The same for all."""
+        return np.full(len(actions), self._sequence.upper())
+
+    def lower(self, actions: Array) -> Array:
+        """The same for all."""
+        return np.full(len(actions), self._sequence.lower())
+
+
 SEQUENCES: dict[str, Factory] = {
     "standard": lambda th, s, d: MartingaleMixture(len(th), **_assumptions(th, s, d)),
     "scaled": lambda th, s, d: MartingaleMixture(len(th), **_assumptions(th, s, d), mixture=Scaled(0.1)),
@@ -87,14 +135,32 @@ SEQUENCES: dict[str, Factory] = {
     "lambda-half": lambda th, s, d: GeneralLambda(len(th), **_assumptions(th, s, d), lam=0.5 / s**2),
     "oful": lambda th, s, d: OFULSequence(len(th), **_assumptions(th, s, d)),
     "unknown-noise": lambda th, s, d: UnknownNoise(len(th), norm_bound=float(np.linalg.norm(th)), delta=d),
+    "bounded": _bounded,
+    "bounded-exact": functools.partial(_bounded, exact=True),
+    "mean": lambda th, s, d: OneMean(MeanSequence((0.0, 1.0), d), results_per_reward(s)),
+    "mean-sigma": lambda th, s, d: OneMean(MeanSequence(None, d, sigma=s)),
+    "mean-gaussian": lambda th, s, d: OneMean(MeanSequence(None, d, noise="gaussian")),
     "bayes": lambda th, s, d: BayesCredible(len(th), **_assumptions(th, s, d)),
     "bayes-wrong": lambda th, s, d: BayesCredible(len(th), **_assumptions(th, s, d), mixture=_wrong_prior(th)),
 }
 
 
+_GAUSSIAN = ("unknown-noise", "mean-gaussian")
+_IN_RANGE = ("bounded", "bounded-exact", "mean")
+_ONE_MEAN = ("mean", "mean-sigma", "mean-gaussian")
+
+
 def assumes_this_noise(sequence: str, noise: str) -> bool:
-    """Whether the assumptions of a built-in sequence cover the noise: "unknown-noise" is for Gaussian noise alone."""
-    return sequence != "unknown-noise" or noise == "gaussian"
+    """Whether the assumptions of a built-in sequence cover the noise: some are for Gaussian noise or a range alone."""
+    return (sequence not in _GAUSSIAN or noise == "gaussian") and (sequence not in _IN_RANGE or noise in RANGED)
+
+
+def assumes_this_design(sequence: str, design: str) -> bool:
+    """Whether a built-in sequence speaks of what the design asks: those of one mean are for "one mean" alone."""
+    return sequence not in _ONE_MEAN or design == "one mean"
+
+
+_USUAL_SIGMA = 0.5
 
 
 @dataclass(frozen=True)
@@ -110,17 +176,24 @@ class CoverageSettings:
     dim: int = 5
     rounds: int = 200
     delta: float = 0.05
-    sigma: float = 0.5
+    sigma: float = _USUAL_SIGMA
     seed: int = 0
     feedback: str = "at once"
     late: int = 20  # how many rounds a late reward takes
+    means: str = "anywhere"  # where expected rewards are; "near an end" is for rewards in a range
 
     def __post_init__(self) -> None:
         one_of(self.noise, NOISES, "noise")
         one_of(self.design, DESIGNS, "design")
         one_of(self.feedback, tuple(ARRIVALS), "feedback")
+        one_of(self.means, MEANS, "means")
         if not assumes_this_noise(self.sequence, self.noise):
-            raise InvalidInput(f"the sequence {self.sequence!r} assumes gaussian noise, got noise={self.noise!r}")
+            assumed = "gaussian noise" if self.sequence in _GAUSSIAN else f"results in a range ({', '.join(RANGED)})"
+            raise InvalidInput(f"the sequence {self.sequence!r} assumes {assumed}, got noise={self.noise!r}")
+        if not assumes_this_design(self.sequence, self.design):
+            raise InvalidInput(f"the sequence {self.sequence!r} is for one mean, got design={self.design!r}")
+        if self.means != "anywhere" and self.noise not in RANGED:
+            raise InvalidInput(f"means={self.means!r} needs results in a range, got noise={self.noise!r}")
         for name in ("dim", "rounds", "late"):
             object.__setattr__(self, name, positive_int(getattr(self, name), name))
         object.__setattr__(self, "delta", probability(self.delta, "delta"))
@@ -130,7 +203,13 @@ class CoverageSettings:
 
     @property
     def label(self) -> str:
-        return f"{self.sequence} / {self.noise} / {self.design} / {self.feedback}"
+        return " / ".join((self.sequence, self.noise, *self.panel))
+
+    @property
+    def panel(self) -> tuple[str, ...]:
+        """Design and feedback, and the rest where it is not the usual."""
+        sigma = () if self.sigma == _USUAL_SIGMA else (f"σ = {self.sigma:g}",)
+        return (self.design, self.feedback, *sigma, *(() if self.means == "anywhere" else (self.means,)))
 
 
 @dataclass(frozen=True)
@@ -171,16 +250,12 @@ class Coverage:
 
 
 def draw(results: Sequence[Coverage]) -> Figure:
-    """A panel per design and feedback: share of runs missed over time, by sequence (colour) and noise (line)."""
-    panels = list(dict.fromkeys((r.settings.design, r.settings.feedback) for r in results))
+    """A panel per design, feedback and so on: share of runs missed over time, by sequence (colour) and noise (line)."""
+    panels = list(dict.fromkeys(r.settings.panel for r in results))
     fig, axes = plots.figure(columns=len(panels), height=4.0, sharey=True)
     rounds, delta = results[0].settings.rounds, results[0].settings.delta
     for ax, panel in zip(axes, panels, strict=True):
-        shown = {
-            (r.settings.sequence, r.settings.noise): r.first_misses
-            for r in results
-            if (r.settings.design, r.settings.feedback) == panel
-        }
+        shown = {(r.settings.sequence, r.settings.noise): r.first_misses for r in results if r.settings.panel == panel}
         plots.miss_rates(ax, shown, rounds, delta)
         ax.set_title(", ".join(panel))
         ax.label_outer()
@@ -206,7 +281,7 @@ def write_by_sequence(path: Path, results: Sequence[Coverage], **known: object) 
     for name in dict.fromkeys(r.settings.sequence for r in results):
         cells = [r for r in results if r.settings.sequence == name]
         worst = max(cells, key=lambda r: r.misses / r.runs)
-        where = f"{worst.settings.noise}, {worst.settings.design}, {worst.settings.feedback}"
+        where = ", ".join((worst.settings.noise, *worst.settings.panel))
         total = f"{sum(r.misses for r in cells)} of {sum(r.runs for r in cells)}"
         verdict = "within δ" if all(r.holds for r in cells) else "misses"
         there = f"{worst.misses} of {worst.runs}"
@@ -265,7 +340,7 @@ class World:
     """θ*, the options of each round, and rewards on their way.
 
     The seed and the run decide θ*, options and noise, whatever is chosen and however rewards arrive. (Only with
-    "bernoulli" does the noise, and with it what is drawn next, depend on what was chosen.)
+    results in a range does the noise, and with it what is drawn next, depend on what was chosen.)
     """
 
     def __init__(self, settings: CoverageSettings, run: int) -> None:
@@ -274,8 +349,10 @@ class World:
         self._rng, self._of_delays = np.random.default_rng(stream), np.random.default_rng(stream.spawn(1)[0])
         self._disjoint = Disjoint(settings.dim, ARMS) if settings.design == "contexts" else None
         vectors = (1 if self._disjoint is None else ARMS, settings.dim)
-        if settings.noise == "bernoulli":  # expected rewards must be probabilities
+        if settings.noise in RANGED:  # expected rewards, which are averages of coordinates, must be in it
             self.theta = self._rng.uniform(size=vectors).ravel()
+            if settings.means == "near an end":
+                self.theta = self._rng.integers(2) * (1.0 - NEAR) + NEAR * self.theta
         else:
             directions = self._rng.normal(size=vectors)
             self.theta = (directions / np.linalg.norm(directions, axis=1, keepdims=True)).ravel()
@@ -283,6 +360,8 @@ class World:
 
     def options(self) -> Array:
         """Features of the actions to choose from this round, (POOL, dim); with contexts (ARMS, ARMS·dim)."""
+        if self._settings.design == "one mean":
+            return np.eye(1, self._settings.dim)
         if self._disjoint is None:
             return self._rows(POOL)
         context = np.repeat(self._rows(1), ARMS, axis=0)
@@ -309,13 +388,13 @@ class World:
 
     def _rows(self, n: int) -> Array:
         dim = self._settings.dim
-        if self._settings.noise == "bernoulli":
+        if self._settings.noise in RANGED:
             return self._rng.dirichlet(np.ones(dim), size=n)
         return self._rng.normal(size=(n, dim)) / math.sqrt(dim)
 
 
-def _choose(design: str, sequence: ConfidenceSequence, options: Array, theta: Array) -> int:
-    if design == "iid":
+def _choose(design: str, sequence: Measured, options: Array, theta: Array) -> int:
+    if design in ("iid", "one mean"):
         return 0
     upper = sequence.upper(options)
     if design != "chasing":

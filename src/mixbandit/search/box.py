@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from mixbandit._checks import Array
 from mixbandit.actions import Box, Exchanges, MixedBox
+from mixbandit.models import Directed
 from mixbandit.search.climb import MOST_SHRINKS, MOST_STEPS, Climb
 from mixbandit.search.scores import Score
-from mixbandit.sequences import Model
 
 _KEPT_OPTIMA = 5
 # Up to this many combinations of discrete values are all tried, with this many points each.
@@ -65,7 +65,7 @@ class BoxOptimum:
 
 def search_box(
     score: Score,
-    model: Model,
+    model: Directed,
     box: Box,
     rng: np.random.Generator,
     *,
@@ -104,7 +104,7 @@ def search_box(
 
 
 def _search_mixed(
-    score: Score, model: Model, box: MixedBox, rng: np.random.Generator, warm: Array | None, effort: Effort
+    score: Score, model: Directed, box: MixedBox, rng: np.random.Generator, warm: Array | None, effort: Effort
 ) -> BoxOptimum:
     """If there are few combinations, each gets its own starts. Coordinates with many values are climbed as continuous
     and rounded. Then single values are exchanged for as long as that helps.
@@ -143,7 +143,9 @@ def _search_mixed(
     return BoxOptimum(rows[order[0]].copy(), float(value[order[0]]), rows[order], evaluations)
 
 
-def _exchange(score: Score, model: Model, box: MixedBox, rows: Array, value: Array, effort: Effort) -> tuple[bool, int]:
+def _exchange(
+    score: Score, model: Directed, box: MixedBox, rows: Array, value: Array, effort: Effort
+) -> tuple[bool, int]:
     """Change one discrete value per row, then climb, if that helps. Returns whether it did, and the evaluations."""
     around = [(owner, part) for owner, row in enumerate(rows) for part in box.neighbours(row) if len(part.columns)]
     if not around:
@@ -171,7 +173,7 @@ def _exchange(score: Score, model: Model, box: MixedBox, rows: Array, value: Arr
 
 
 def _climbed(
-    score: Score, model: Model, box: MixedBox, y: Array, moving: NDArray[np.bool_], effort: Effort
+    score: Score, model: Directed, box: MixedBox, y: Array, moving: NDArray[np.bool_], effort: Effort
 ) -> tuple[Array, int]:
     if not moving.any():
         return y, 0
@@ -184,7 +186,7 @@ def _climbed(
 class _Pinned:
     """A model that is constant in coordinates that do not matter."""
 
-    def __init__(self, model: Model, box: MixedBox) -> None:
+    def __init__(self, model: Directed, box: MixedBox) -> None:
         self._model, self._box, self.dim_in = model, box, model.dim_in
 
     def directions(self, actions: Array) -> Any:
@@ -199,7 +201,7 @@ class _Pinned:
         return directions, lambda points: np.where(self._box.active(rows), pullback(points), 0.0)
 
 
-def _enumerated(score: Score, model: Model, combinations: Array) -> BoxOptimum:
+def _enumerated(score: Score, model: Directed, combinations: Array) -> BoxOptimum:
     value = score.maximum(model.directions(combinations))
     order = np.argsort(-value, kind="stable")[:_KEPT_OPTIMA]
     return BoxOptimum(combinations[order[0]], float(value[order[0]]), combinations[order], len(combinations))

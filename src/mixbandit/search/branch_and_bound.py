@@ -7,8 +7,8 @@ half-widths e
 
 because h is convex, so that its maximum over the tangent's image of the cell is at a corner, and φ strays from its
 tangent by at most the remainder r_j in feature j, which contributes at most min(‖θ‖‖r‖, Σ_j |θ_j| r_j). The gap closes
-with the square of the cell's size. If only a Lipschitz constant L of the features is known, the bound is
-h(φ(c)) + ‖θ‖·L·‖e‖, whose gap closes linearly.
+with the square of the cell's size. If it is only known how far φ strays from φ(c) in the cell, as for a kernel, the
+bound is h(φ(c)) + ‖θ‖·max ‖φ(a) − φ(c)‖, whose gap closes linearly.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mixbandit._checks import Array
 from mixbandit.actions import Box
-from mixbandit.sequences import FeatureModel
+from mixbandit.models import Model
 
 # Cells split at once: larger batches vectorise better, smaller ones waste fewer splits. At least this share of the
 # open cells, because all of them are moved every time.
@@ -35,7 +36,7 @@ _MOST_CELLS = 256
 # Bounds are rounded up by this share of their size.
 _ROUND_UP = 1e-9
 
-Convex = Callable[[Array], Array]
+Convex = Callable[[Any], Array]
 
 
 @dataclass(frozen=True)
@@ -61,14 +62,15 @@ class Reach:
         return np.asarray(most if self.entries is None else np.minimum(most, remainder @ self.entries))
 
 
-def can_bound(model: FeatureModel, box: Box) -> bool:
-    """Whether the features allow a bound that gets better with smaller cells."""
-    return model.lipschitz is not None or _has_tangents(model, box)
-
-
-def _has_tangents(model: FeatureModel, box: Box) -> bool:
+def can_bound(model: Model, box: Box) -> bool:
+    """Whether the model allows a bound that gets better with smaller cells."""
     one = np.zeros((1, box.dim))
-    return free_dimensions(box) <= MOST_CORNERS and model.remainder(box.low + one, one) is not None
+    return model.stray(box.low + one, one) is not None or _has_tangents(model, box)
+
+
+def _has_tangents(model: Model, box: Box) -> bool:
+    one, nothing = np.zeros((1, box.dim)), np.empty(0, dtype=np.int64)
+    return free_dimensions(box) <= MOST_CORNERS and model.tangents(box.low + one, one, nothing) is not None
 
 
 def free_dimensions(box: Box) -> int:
@@ -84,7 +86,7 @@ def _free(box: Box) -> NDArray[np.bool_]:
 def bound_over_box(
     h: Convex,
     reach: Reach,
-    model: FeatureModel,
+    model: Model,
     box: Box,
     *,
     start: Array | None = None,
@@ -131,7 +133,7 @@ def bound_over_box(
 class _Cells:
     """Bounds on h(φ(a)) over cells, the tightest that the features allow."""
 
-    def __init__(self, h: Convex, reach: Reach, model: FeatureModel, box: Box) -> None:
+    def __init__(self, h: Convex, reach: Reach, model: Model, box: Box) -> None:
         self._h, self._reach, self._model = h, reach, model
         self._free = np.flatnonzero(_free(box))
         self._corners: Array | None = None
@@ -145,24 +147,26 @@ class _Cells:
         phi = self._model.directions(centres)
         values = self._evaluate(phi)
         upper = np.full(len(centres), math.inf)
-        if self._model.lipschitz is not None:
-            upper = values + self._reach.norm * self._model.lipschitz * np.linalg.norm(halves, axis=1)
+        stray = self._model.stray(centres, halves)
+        if stray is not None:
+            upper = values + self._reach.norm * stray
         if self._corners is not None:
             steps = self._corners[None] * halves[:, None, self._free]  # (n, corners, free coordinates)
-            tangent = phi[:, None, :] + np.einsum("ndi,nci->ncd", self._model.jacobian(centres, self._free), steps)
+            known = self._model.tangents(centres, halves, self._free)
+            assert known is not None
+            jacobian, remainder = known
+            tangent = phi[:, None, :] + np.einsum("ndi,nci->ncd", jacobian, steps)
             n, corners, d = tangent.shape
             at_corners = self._evaluate(tangent.reshape(n * corners, d)).reshape(n, corners).max(axis=1)
-            remainder = self._model.remainder(centres, halves)
-            assert remainder is not None
             upper = np.minimum(upper, at_corners + self._reach.times(remainder))
         return upper, values
 
     def sensitivity(self, centre: Array) -> Array:
         """How much each coordinate matters, (dim_in,), to choose the one to halve."""
-        columns = np.linalg.norm(self._model.jacobian(centre, np.arange(centre.shape[1]))[0], axis=0)
+        columns = self._model.sensitivity(centre)
         return np.asarray(np.maximum(columns, 1e-3 * max(float(columns.max()), 1e-300)))
 
-    def _evaluate(self, phi: Array) -> Array:
+    def _evaluate(self, phi: Any) -> Array:
         self.evaluations += len(phi)
         return self._h(phi)
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from mixbandit._checks import Array
 from mixbandit.actions import Box
+from mixbandit.models import Directed
 from mixbandit.search.scores import Score
-from mixbandit.sequences import Model
 
 MOST_STEPS, MOST_SHRINKS = 60, 8
 _ARMIJO, _SHRINK = 1e-4, 0.25
@@ -33,7 +33,7 @@ class Climb:
     def __init__(
         self,
         score: Score,
-        model: Model,
+        model: Directed,
         box: Box,
         y: Array,
         moving: NDArray[np.bool_] | None = None,

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from mixbandit._checks import Array
 from mixbandit._lazy import lazy
 from mixbandit.actions import Box
+from mixbandit.models import Directed
 from mixbandit.search.arms import best_arm
 from mixbandit.search.box import THOROUGH, Effort, search_box
 from mixbandit.search.scores import Score
-from mixbandit.sequences import Model
 
 Entropy = int | Sequence[int] | np.random.Generator
 """The seed of a generator, which is made when needed."""
@@ -82,7 +82,9 @@ class ArmsField(Field):
 class BoxField(Field):
     """A box, with the optima that searches found in it (`optima`) and where they may start (`warm`)."""
 
-    def __init__(self, box: Box, model: Model, entropy: Entropy, warm: Array | None, effort: Effort = THOROUGH) -> None:
+    def __init__(
+        self, box: Box, model: Directed, entropy: Entropy, warm: Array | None, effort: Effort = THOROUGH
+    ) -> None:
         super().__init__(entropy)
         self._box, self._model, self._warm, self._effort = box, model, warm, effort
         self.optima: list[Array] = []

@@ -83,10 +83,10 @@ class InformationPerRegret:
         w = (half / radius) ** 2
         information = np.log1p(w)
         value = self._combined(information, regret)
-        rate = 2.0 * half / (radius**2 * (1.0 + w) * np.maximum(information, self._LEAST))
-        half_slope = 0.5 * (upper.points - lower.points)
-        slope = rate[:, None] * half_slope + 2.0 * lower.points / np.maximum(regret, self._LEAST)[:, None]
-        slope = np.where(np.isfinite(value)[:, None], slope, 0.0)
+        finite = np.isfinite(value)
+        on_half = np.where(finite, half / (radius**2 * (1.0 + w) * np.maximum(information, self._LEAST)), 0.0)
+        on_lower = np.where(finite, 2.0 / np.maximum(regret, self._LEAST), 0.0)
+        slope = on_half[:, None] * (upper.points - lower.points) + on_lower[:, None] * lower.points
         return Maximum(value, slope, upper.alpha, upper.case)
 
     def ceiling(self, near: Any = None) -> None:

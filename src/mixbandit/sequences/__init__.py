@@ -10,9 +10,11 @@ from mixbandit.sequences.base import (
     setting,
 )
 from mixbandit.sequences.bayes import BayesCredible
+from mixbandit.sequences.bounded import BoundedMixture
+from mixbandit.sequences.igp import IGPSequence
 from mixbandit.sequences.intersection import RunningIntersection
+from mixbandit.sequences.kernel import KernelMixture
 from mixbandit.sequences.martingale import MartingaleMixture
-from mixbandit.sequences.models import FeatureModel, Model
 from mixbandit.sequences.moment import Moment, seen_refuted
 from mixbandit.sequences.oful import OFULSequence
 from mixbandit.sequences.refutation import Audit
@@ -22,10 +24,11 @@ __all__ = [
     "SEQUENCE",
     "Audit",
     "BayesCredible",
+    "BoundedMixture",
     "ConfidenceSequence",
-    "FeatureModel",
+    "IGPSequence",
+    "KernelMixture",
     "MartingaleMixture",
-    "Model",
     "Moment",
     "OFULSequence",
     "ResidualBallSequence",

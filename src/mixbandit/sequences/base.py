@@ -10,9 +10,9 @@ import abc
 import functools
 import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +22,7 @@ from mixbandit._checks import (
     as_range,
     as_vector,
     finite,
+    flag,
     instance_of,
     multiplier,
     nonnegative,
@@ -36,31 +37,36 @@ from mixbandit._schema import (
     check_type,
     checked,
     deferred,
+    integer,
+    list_of,
     mapping_of,
     one_of_these,
     optional,
     real,
     record,
-    require,
     scalar,
     tagged,
 )
-from mixbandit.data import STATISTICS, Data
+from mixbandit.data import STATISTICS
 from mixbandit.errors import (
     AssumptionsRefuted,
     AssumptionsRefutedWarning,
+    InvalidInput,
     NotMergeable,
     reading,
     warn_user,
 )
-from mixbandit.features import FEATURES, FeatureMap, FromCallable, features_from_state_dict
-from mixbandit.mixtures import COST, MIXTURE, Mixture, mixture_from_state_dict
-from mixbandit.sequences.models import FeatureModel
+from mixbandit.features import FeatureMap, FromCallable
+from mixbandit.kernels import KERNEL, Kernel, kernel_from_state_dict
+from mixbandit.mixtures import COST, MIXTURE, MOST_RESULTS, TRIALS, Mixture, mixture_from_state_dict
+from mixbandit.models import MODEL, check_model, model_from_state_dict
 from mixbandit.sequences.moment import Moment
 from mixbandit.sequences.refutation import Audit
 from mixbandit.sequences.response import Bounds, Response
 from mixbandit.sequences.rules import BallRule, Rule
 from mixbandit.sets import CASES
+
+Kind = TypeVar("Kind", bound="ConfidenceSequence")
 
 STATE_VERSION = 1
 ON_EMPTY = ("raise", "inflate")
@@ -71,7 +77,7 @@ class Support:
     """Upper bounds and their maximisers, one row per action."""
 
     value: Array  # (n,) the upper bounds
-    theta: Array  # (n, d) a maximiser of φᵀθ; for a closed form, the gradient of the bound in φ
+    theta: Array | None  # (n, d) a maximiser of φᵀθ; for a closed form, the gradient of the bound in φ; not for kernels
     grad: Array  # (n, dim_in) J_φᵀθ: the gradient in the action, a subgradient where θ is not unique
     alpha: Array  # (n,) the multiplier: inf where only the norm bound binds, 0 where it does not
     case: np.ndarray[Any, np.dtype[np.str_]]  # (n,) one of sets.CASES, or "range" where a known range caps it
@@ -103,7 +109,9 @@ class ConfidenceSequence(abc.ABC):
     keywords: ClassVar[tuple[str, ...]] = ()  # the settings of a sequence, in the order in which they are compared
     advice: ClassVar[str]  # what a user can do about a refutation
 
-    features: FeatureMap = setting("moment.model.features", "The feature map φ.")
+    features: FeatureMap | None = setting("moment.model.features", "The feature map φ; None for a kernel.")
+    kernel: Kernel | None = setting("moment.model.kernel", "The kernel; None for features.")
+    dim_in: int | None = setting("moment.model.dim_in", "The length of an action row; None while it is not known.")
     delta: float = setting("moment.rule.delta", "The probability that bounds ever fail, if the assumptions hold.")
     guarantee: str = setting(
         "moment.rule.guarantee",
@@ -115,25 +123,34 @@ class ConfidenceSequence(abc.ABC):
     is_empty: bool = setting("moment.is_empty", "Whether no parameter is left, which refutes the assumptions.")
     noise_refuted: bool = setting(
         "moment.noise_refuted",
-        "Whether residuals of every linear function are larger than σ allows, at level δ. Always False for a "
-        "`GeneralLambda` and for `UnknownNoise`, which do not test the noise.",
+        "Whether residuals of every linear function within the norm bound are larger than σ allows, at level δ. Always "
+        "False for `UnknownNoise`, which states no σ.",
     )
-    is_refuted: bool = setting(
-        "moment.is_refuted",
-        "Whether the data refute the assumptions: the set is empty, or residuals are too large for σ. Two tests, each "
-        "of which ever gives a false alarm with probability at most δ.",
+    suspect_refuted: bool = setting(
+        "moment.suspect_refuted",
+        "Whether functions of the suspects predict the rewards too well for the model to hold, at level δ, which is "
+        "shared with the noise test.",
+    )
+    is_trusted: bool = setting("moment.is_trusted", "Whether no test refutes the assumptions.")
+
+    is_refuted = property(
+        lambda self: not self.is_trusted,
+        doc="Whether the data so far refute the assumptions: the set is empty, residuals are too large for σ, or "
+        "suspects predict them too well. Emptiness, and the other two together, ever give a false alarm with "
+        "probability at most δ each. So a refutation seen once stands, though later data may hide it. A sequence says "
+        "what its data say now; policies, tuners and certificates remember.",
     )
 
-    def __init__(
-        self, features: FeatureMap, rule: Rule, response: Response | None = None, on_empty: str = "raise"
-    ) -> None:
+    def __init__(self, rule: Rule, response: Response | None = None, on_empty: str = "raise") -> None:
         self.on_empty = on_empty
         self.silent = False  # True where the caller reports refuted assumptions
-        moment = Moment(FeatureModel(features), rule, Response() if response is None else response, rule.start())
+        moment = Moment(rule.model, rule, Response() if response is None else response, rule.start())
         self._home: Home = _OwnHome(moment)
 
     def __repr__(self) -> str:
-        settings = f"dim={self.features.dim}, {self.moment.rule.stated()}, delta={self.delta:g}, t={self.t}"
+        model = self.moment.model
+        of = repr(model.kernel) if model.dim is None else f"dim={model.dim}"
+        settings = f"{of}, {self.moment.rule.stated()}, delta={self.delta:g}, t={self.t}"
         return f"{type(self).__name__}({settings})"
 
     @property
@@ -163,34 +180,36 @@ class ConfidenceSequence(abc.ABC):
         """A copy that has seen these rewards as well; this sequence is unchanged."""
         return self.copy().update(actions, rewards, sigma)
 
-    def upper(self, actions: ArrayLike, alpha: float | None = None) -> Array:
-        """Upper bounds (n,) on the expected rewards; with `alpha`, the closed form."""
+    def upper(self, actions: ArrayLike, alpha: float | Sequence[float] | None = None) -> Array:
+        """Upper bounds (n,) on the expected rewards; with `alpha`, the closed form, or the best of several (DMM)."""
         moment, known = self._asked(alpha)
         directions = moment.directions(moment.model.checked(actions))
         return self._reported(moment.upper(directions, moment.at(known)))
 
-    def lower(self, actions: ArrayLike, alpha: float | None = None) -> Array:
+    def lower(self, actions: ArrayLike, alpha: float | Sequence[float] | None = None) -> Array:
         """Lower bounds (n,) on the expected rewards: minus the upper bounds of minus the features."""
         moment, known = self._asked(alpha)
         directions = moment.directions(moment.model.checked(actions))
         return self._reported(moment.lower(directions, moment.at(known)))
 
-    def support(self, actions: ArrayLike, alpha: float | None = None) -> Support:
+    def support(self, actions: ArrayLike, alpha: float | Sequence[float] | None = None) -> Support:
         """Upper bounds with maximisers and gradients."""
         moment, known = self._asked(alpha)
         rows = moment.model.checked(actions)
-        found = moment.at(known).support(moment.directions(rows))
-        bounds, grad = moment.response.upper(found.value), moment.model.features.pullback(rows, found.points)
+        directions, pullback = moment.model.linearised(rows)
+        found = moment.at(known).support(directions)
+        bounds, grad = moment.response.upper(found.value), pullback(found.points)
         case = np.array(CASES)[found.case]
         if bounds.capped is not None and bounds.capped.any():
             grad = np.where(bounds.capped[:, None], 0.0, grad)
             case = np.where(bounds.capped, "range", case)
         inflated = moment.is_empty or bounds.contradicts
-        return Support(self._reported(bounds), found.points, grad, found.alpha, case, inflated)
+        theta = moment.model.parameters(found.points)
+        return Support(self._reported(bounds), theta, grad, found.alpha, case, inflated)
 
     def contains(self, theta: ArrayLike, *, rtol: float = 1e-9) -> bool:
         """Whether the set contains θ; `rtol` allows for rounding at its border."""
-        point, slack = as_vector(theta, self.features.dim, "theta"), nonnegative(rtol, "rtol")
+        point, slack = _as_parameter(theta, self.moment.model.dim), nonnegative(rtol, "rtol")
         return self.moment.rule.set(self.moment.data).contains(point, slack)
 
     def merge(self, other: Self) -> Self:
@@ -202,17 +221,18 @@ class ConfidenceSequence(abc.ABC):
         """
         if type(other) is not type(self):
             raise NotMergeable(f"a {type(self).__name__} cannot be merged with a {type(other).__name__}")
-        mine, theirs = self.features.dim, other.features.dim
-        if mine != theirs:
-            raise NotMergeable(f"the sequences differ in features: {mine} and {theirs} dimensions")
+        apart = self.moment.model.difference(other.moment.model)
+        if apart is not None:
+            raise NotMergeable(f"the sequences differ in {apart}")
         merged = self.moment.rule.merge(self.moment.data, other.moment.data)
         if self.features is not other.features and isinstance(self.features, FromCallable):
             raise NotMergeable("feature functions must be the same object in both sequences")
-        difference = self.difference(other)
+        # One of them may not have seen yet how long actions are.
+        new, like = _of_width(self, other.dim_in), _of_width(other, self.dim_in)
+        difference = new.difference(like)
         if difference is not None:
             raise NotMergeable(f"the sequences differ in {difference}")
-        new = self.copy()
-        new._home = _OwnHome(self.moment.with_data(merged))
+        new._home = _OwnHome(new.moment.with_data(merged))
         return new
 
     def difference(self, other: ConfidenceSequence) -> str | None:
@@ -233,13 +253,13 @@ class ConfidenceSequence(abc.ABC):
 
     def settings(self) -> dict[str, Any]:
         """All settings of this sequence, without its data, as plain values."""
-        kind = {"type": type(self).__name__, "version": STATE_VERSION, "features": self.features.state_dict()}
+        kind = {"type": type(self).__name__, "version": STATE_VERSION, **self.moment.model.state_dict()}
         return {**kind, **{name: _plain(getattr(self, name)) for name in self.keywords}}
 
     def state_dict(self) -> dict[str, Any]:
         """Everything needed to resume later: numbers, strings, arrays and dicts of them."""
         data = self.moment.data
-        return {**self.settings(), "statistics": data.state_dict(), **self.moment.rule.memory(data)}
+        return {**self.settings(), self.moment.model.stores: data.state_dict(), **self.moment.rule.memory(data)}
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any], features: FeatureMap | int | None = None) -> Self:
@@ -250,21 +270,19 @@ class ConfidenceSequence(abc.ABC):
             keywords = {name: stored[name] for name in cls.keywords}
             if "mixture" in keywords:
                 keywords["mixture"] = mixture_from_state_dict(keywords["mixture"])
-            phi, data = (
-                features_from_state_dict(stored["features"], features),
-                Data.from_state_dict(stored["statistics"]),
-            )
-            # Before anything of that size is made.
-            require(phi.dim == data.dim, "sequence.statistics", f"have dimension {data.dim}, the features {phi.dim}")
-            new = cls(phi, **keywords)
-            data.memory = new.moment.rule.recall(stored, data)
+            if "suspects" in keywords:
+                keywords["suspects"] = [kernel_from_state_dict(each) for each in keywords["suspects"]]
+            model = model_from_state_dict(stored, features)
+            data = model.data_from_state_dict(stored)  # checked before anything of that size is made
+            new = cls(model, **keywords)  # type: ignore[arg-type]
+            data = new.moment.rule.recalled(stored, data)
         new._home = _OwnHome(new.moment.with_data(data))
         return new
 
-    def _asked(self, alpha: float | None) -> tuple[Moment, float | None]:
+    def _asked(self, alpha: float | Sequence[float] | None) -> tuple[Moment, Any]:
         """The moment, and the multiplier for bounds at it, checked; raises or warns if the set is empty."""
         moment = self.moment
-        known = None if alpha is None else moment.rule.check_alpha(alpha)
+        known = None if alpha is None else moment.check_multiplier(alpha)
         if moment.is_empty:
             self.refute("the confidence set is empty")
         return moment, known
@@ -286,7 +304,7 @@ class ConfidenceSequence(abc.ABC):
         moment = self.moment
         message = (
             f"after {moment.t} rewards {what}: at level delta={self.delta:g} the data refute {moment.stated()}, "
-            f"or that the expected reward is linear in the features; {self.advice}"
+            f"or that {moment.model.claim}; {self.advice}"
         )
         if self.on_empty == "raise":
             raise AssumptionsRefuted(message)
@@ -301,21 +319,25 @@ class ResidualBallSequence(ConfidenceSequence):
     norm_bound: float = setting("moment.rule.norm_bound", "The stated bound B on ‖θ*‖.")
     reward_range: tuple[float, float] | None = setting("moment.response.range", "The stated range of expected rewards.")
 
-    def __init__(self, features: FeatureMap, rule: BallRule, response: Response, on_empty: str) -> None:
-        super().__init__(features, rule, response, one_of(on_empty, ON_EMPTY, "on_empty"))
-        self._ball_rule = rule
+    def __init__(self, rule: BallRule, response: Response, on_empty: str) -> None:
+        super().__init__(rule, response, one_of(on_empty, ON_EMPTY, "on_empty"))
+
+    @property
+    def _ball_rule(self) -> Any:
+        """The rule, of whatever kind the sequence has."""
+        return self.moment.rule
 
     def analytic_radius(self, alpha: float | None = None) -> float:
         """√ρ(α), the radius of the closed-form bound (R_AMM in the paper); at `alpha0` unless given."""
-        moment, known = self._asked(alpha)
-        return self._ball_rule.analytic_radius(moment.data, moment.alpha0 if known is None else known)
+        moment, known = self._asked(None if alpha is None else self._ball_rule.check_alpha(alpha))
+        return float(self._ball_rule.analytic_radius(moment.data, moment.alpha0 if known is None else known))
 
     def log_evalue(self, theta: ArrayLike) -> float:
         """Logarithm of the mixture martingale E_t(θ): an e-value against θ* = θ that may be read at any time.
 
         If θ* = θ, it exceeds ln(1/a) at some time with probability at most a, for every a.
         """
-        return self._ball_rule.log_evalue(self.moment.data, as_vector(theta, self.features.dim, "theta"))
+        return float(self._ball_rule.log_evalue(self.moment.data, _as_parameter(theta, self.moment.model.dim)))
 
     def pvalue(self, theta: ArrayLike) -> float:
         """An anytime-valid p-value of θ* = θ: if that is true, it is ever ≤ a with probability at most a."""
@@ -323,7 +345,7 @@ class ResidualBallSequence(ConfidenceSequence):
 
 
 # The settings of all kinds of sequences, by their names; a name means the same in all of them.
-_SETTINGS: dict[str, Schema] = {
+_SETTINGS: dict[str, Schema | Since] = {
     "sigma": real(positive),
     "delta": real(probability),
     "norm_bound": optional(real(positive)),
@@ -332,18 +354,23 @@ _SETTINGS: dict[str, Schema] = {
     "misspecification": real(nonnegative),
     "mixture": MIXTURE,
     "alpha": real(multiplier),
+    "eta": real(positive),
     "lam": optional(real(finite)),
+    "exact": flag,
+    "samples": integer(1, MOST_RESULTS),
+    "suspects": Since(list_of(KERNEL), ()),
 }
 # What rules remember besides the factor.
-_MEMORY = {"cost": Since(COST), "weighted": Since(mapping_of(STATISTICS))}
-_COMMON = {"version": one_of_these(STATE_VERSION), "features": FEATURES, "statistics": STATISTICS}
+_MEMORY = {"cost": Since(COST), "trials": Since(TRIALS), "weighted": Since(mapping_of(STATISTICS))}
+_COMMON: dict[str, Schema | Since] = {"version": one_of_these(STATE_VERSION), **MODEL}
 
 
 def SEQUENCE(state: Any, where: str) -> dict[str, Any]:
     """The state of a sequence of any kind that has been imported."""
 
     def of(kind: type[ConfidenceSequence]) -> Schema:
-        return record({**_COMMON, **_MEMORY, **{name: _SETTINGS.get(name, scalar) for name in kind.keywords}})
+        fields = {name: _SETTINGS.get(name, scalar) for name in kind.keywords}
+        return record({**_COMMON, **_MEMORY, **fields}, check_model)
 
     schemas = {name: deferred(functools.partial(of, kind)) for name, kind in sequence_kinds().items()}
     found: dict[str, Any] = tagged(schemas, "a confidence sequence")(state, where)
@@ -367,11 +394,26 @@ def sequence_kinds() -> dict[str, type[ConfidenceSequence]]:
     return found
 
 
+def _of_width(sequence: Kind, width: int | None) -> Kind:
+    """A copy for action rows of this length, where any would do."""
+    new = sequence.copy()
+    if width is not None:
+        new._home = _OwnHome(sequence.moment.of_width(width))
+    return new
+
+
+def _as_parameter(theta: ArrayLike, dim: int | None) -> Array:
+    """A parameter vector from user input."""
+    if dim is None:
+        raise InvalidInput("functions of a kernel have no parameter vector: ask for bounds at actions instead")
+    return as_vector(theta, dim, "theta")
+
+
 def _plain(value: Any) -> Any:
     """A setting as it is stored."""
     if isinstance(value, tuple):
-        return list(value)
-    return value.state_dict() if isinstance(value, Mixture) else value
+        return [_plain(each) for each in value]
+    return value.state_dict() if isinstance(value, Mixture | Kernel) else value
 
 
 def _same(a: Any, b: Any) -> bool:

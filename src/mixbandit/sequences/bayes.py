@@ -6,10 +6,11 @@ import math
 
 from mixbandit._checks import instance_of, positive, probability
 from mixbandit.data import Data
-from mixbandit.features import FeatureMap, as_feature_map
+from mixbandit.features import FeatureMap
 from mixbandit.mixtures import LinearMixture, Standard
+from mixbandit.models import FeatureModel, feature_model
 from mixbandit.sequences.base import ConfidenceSequence, setting
-from mixbandit.sequences.refutation import noise_refuted
+from mixbandit.sequences.refutation import NoiseTest, scales_of
 from mixbandit.sequences.rules import FixedMultiplier
 from mixbandit.sets import AffineImage, Ellipsoid, SpectralEllipsoid
 
@@ -21,13 +22,14 @@ class BayesRule(FixedMultiplier):
     guarantee = "bayesian"
 
     def __init__(
-        self, features: FeatureMap, sigma: float, norm_bound: float | None, delta: float, mixture: LinearMixture
+        self, model: FeatureModel, sigma: float, norm_bound: float | None, delta: float, mixture: LinearMixture
     ) -> None:
-        super().__init__(features.dim, delta)
+        super().__init__(model, delta)
         self.sigma: float = sigma
         self.norm_bound, self.mixture = norm_bound, mixture
-        self._shift, self._root = mixture.dense_prior(features.dim)
-        self._cost = mixture.cost(features, sigma)
+        self._shift, self._root = mixture.dense_prior(model.dim)
+        self._cost = mixture.cost(model, sigma)
+        self._noise = NoiseTest(sigma, delta, norm_bound, scales_of(norm_bound or 1.0, model.dim))
 
     def alpha0(self, data: Data) -> float:
         return self.mixture.alpha0(self.dim, self.sigma)
@@ -46,7 +48,9 @@ class BayesRule(FixedMultiplier):
         return AffineImage(base, self._shift, self._root, self.alpha0(data))
 
     def noise_refuted(self, data: Data) -> bool:
-        return noise_refuted(data, sigma=self.sigma, delta=self.delta, norm=self.norm_bound or 1.0)
+        near = data.near_residual(self.alpha0(data), self.norm_bound)
+        may = self._noise.may_refute(near, data.residual, data.count)
+        return may and self._noise.refutes(data.spectrum, data.count)
 
     def stated(self) -> str:
         return f"sigma={self.sigma:g}"
@@ -58,14 +62,15 @@ class BayesCredible(ConfidenceSequence):
     Q_t is the χ²(d) quantile at 1 − 6δ/((t+1)²π²), so that the levels of all t sum to δ. The prior is given
     as the linear `mixture` with the same θ₀ and Σ₀. The interval is right on average over the prior; for one
     θ* that the prior makes unlikely it can be wrong at every time, which is why it has no "anytime"
-    guarantee. `norm_bound` is accepted so that sequences can be swapped, but has no effect.
+    guarantee. `norm_bound` has no effect on intervals; where given,
+    the noise is tested over parameters of at most that norm.
     """
 
     keywords = ("sigma", "delta", "norm_bound", "mixture")
     advice = "state a larger sigma, or use other features"
 
     sigma: float = setting("moment.rule.sigma", "The stated noise level.")
-    norm_bound: float | None = setting("moment.rule.norm_bound", "Accepted, but has no effect.")
+    norm_bound: float | None = setting("moment.rule.norm_bound", "A bound on ‖θ*‖, for the test of the noise.")
     mixture: LinearMixture = setting("moment.rule.mixture", "The prior.")
 
     def __init__(
@@ -80,5 +85,5 @@ class BayesCredible(ConfidenceSequence):
         prior = Standard() if mixture is None else mixture
         instance_of(prior, LinearMixture, "the prior", "Standard, Scaled or Linear")
         bound = None if norm_bound is None else positive(norm_bound, "norm_bound")
-        phi, level = as_feature_map(features), positive(sigma, "sigma")
-        super().__init__(phi, BayesRule(phi, level, bound, probability(delta, "delta"), prior))
+        model, level = feature_model(features, "BayesCredible"), positive(sigma, "sigma")
+        super().__init__(BayesRule(model, level, bound, probability(delta, "delta"), prior))

@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 
 from mixbandit._checks import Array
 from mixbandit._extras import import_extra
-from mixbandit.errors import AssumptionsRefuted, MixbanditError
+from mixbandit.data import Factor
+from mixbandit.errors import AssumptionsRefuted, InvalidInput, MixbanditError
 from mixbandit.sequences.martingale import MartingaleMixture
 
 logger = logging.getLogger(__name__)
@@ -27,12 +28,15 @@ class ConicReference:
     def __init__(self, sequence: MartingaleMixture, solver: str = "CLARABEL") -> None:
         cp = import_extra("cvxpy", extra="conic")
         self._cp, self._solver = cp, solver
-        self._features, self._norm_bound = sequence.features, sequence.norm_bound
+        data, features = sequence.moment.data, sequence.features
+        if features is None or not isinstance(data, Factor):
+            raise InvalidInput("the conic reference needs features, not a kernel")
+        self._features, self._norm_bound = features, sequence.norm_bound
         # [Φ r] enters through its triangular factor, which has the same residual norms. Solvers see unit
         # directions, a unit ball and a unit radius: their tolerances are absolute.
-        factor = sequence.moment.data.factor / sequence.radius
-        x = cp.Variable(sequence.features.dim)
-        self._direction = cp.Parameter(sequence.features.dim)
+        factor = data.factor / sequence.radius
+        x = cp.Variable(features.dim)
+        self._direction = cp.Parameter(features.dim)
         constraints = [
             cp.norm(factor[:, :-1] * self._norm_bound @ x - factor[:, -1], 2) <= 1.0,
             cp.norm(x, 2) <= 1.0,

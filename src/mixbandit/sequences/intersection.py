@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import Array, as_rows, instance_of
+from mixbandit._checks import Array, instance_of
 from mixbandit.errors import InvalidInput
 from mixbandit.sequences.base import ConfidenceSequence
 
@@ -28,7 +28,7 @@ class RunningIntersection:
                 f"{type(sequence).__name__} does not hold at all times at once: its bounds cannot be intersected"
             )
         self.sequence = sequence
-        self.actions: Array = as_rows(actions, sequence.features.dim_in, "actions").copy()
+        self.actions: Array = sequence.moment.model.checked(actions).copy()
         self.lower: Array = np.full(len(self.actions), -np.inf)
         self.upper: Array = np.full(len(self.actions), np.inf)
         self.is_empty = False
@@ -36,7 +36,7 @@ class RunningIntersection:
 
     def update(self, actions: ArrayLike, rewards: ArrayLike, sigma: ArrayLike | None = None) -> Self:
         """Update the sequence, then cut the bounds."""
-        self.sequence.update(actions, rewards, sigma)
+        self.sequence.update(actions, rewards, sigma=sigma)
         self._intersect()
         return self
 

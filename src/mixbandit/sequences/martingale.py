@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mixbandit._checks import Array, as_range, multiplier, nonnegative, positive, probability
+from mixbandit._checks import Array, as_range, multiplier, nonnegative, positive, probability, shown
 from mixbandit._schema import require
-from mixbandit.data import Data, Ridge, widened
+from mixbandit.data import Data, RidgeRegression, widened
 from mixbandit.errors import InvalidInput
-from mixbandit.features import FeatureMap, as_feature_map
+from mixbandit.features import FeatureMap
+from mixbandit.kernels import Kernel, as_kernel
 from mixbandit.mixtures import Cost, Forecaster, Mixture, Prequential, Standard, as_cost, log_det, not_storable
+from mixbandit.models import KernelListModel, Model, as_model
 from mixbandit.sequences.base import ResidualBallSequence, setting
-from mixbandit.sequences.refutation import noise_refuted
+from mixbandit.sequences.refutation import NoiseTest, scales_of
 from mixbandit.sequences.response import Response
-from mixbandit.sequences.rules import BallRule, require_order_free
+from mixbandit.sequences.rules import BallRule, least_loss, require_order_free
+from mixbandit.sequences.suspects import SuspectTest
 from mixbandit.sets import Ellipsoid, ResidualBall, RidgeEllipsoid, SpectralEllipsoid, ridge_ball
+
+_ROUND_UP = 1e-13
+# Multiples of α₀ at which estimates are tried.
+_LARGER = (1.0, 10.0, 100.0, 1000.0)
 
 
 class MartingaleRule(BallRule):
@@ -31,19 +38,30 @@ class MartingaleRule(BallRule):
     kind = "martingale"
 
     def __init__(
-        self, features: FeatureMap, sigma: float, norm_bound: float, delta: float, mixture: Any, misspecification: float
+        self,
+        model: Model,
+        sigma: float,
+        norm_bound: float,
+        delta: float,
+        mixture: Any,
+        misspecification: float,
+        suspects: tuple[Kernel, ...] = (),
     ) -> None:
-        super().__init__(features.dim, delta, norm_bound)
+        super().__init__(model, delta, norm_bound)
         self.sigma: float = sigma
         self.mixture, self.misspecification = mixture, misspecification
-        self._unused_cost = as_cost(mixture, features, sigma)
+        # The noise test has a δ of its own, which it shares with the suspects, if there are any.
+        share = 0.5 * delta if suspects else delta
+        self._noise = NoiseTest(sigma, share, norm_bound, scales_of(norm_bound, model.dim))
+        self.suspects, self._suspected = suspects, SuspectTest(suspects, sigma, share, norm_bound)
+        self._unused_cost = as_cost(mixture, model, sigma)
         # α₀ of a mixture N(0, cΦΦᵀ); other mixtures have neither the ridge form nor the quick closed form.
         self.ridge_alpha = self._unused_cost.ridge_alpha
         self._uses_ridge_form = misspecification > 0.0 and self.ridge_alpha is not None
         self.regret_theorem_alpha = None if misspecification else self.ridge_alpha
 
     def start(self) -> Data:
-        return Data(self.dim, memory=self._unused_cost)
+        return self.model.start(self._unused_cost)
 
     def learn(self, data: Data, actions: Array, phi: Array, rewards: Array, weights: Array | None) -> Data:
         return data.learn(phi, rewards, weights, data.memory.learn(actions, phi, rewards, weights))
@@ -69,7 +87,10 @@ class MartingaleRule(BallRule):
 
     def radius2(self, data: Data, cost: Cost) -> float:
         """R², the bound on ‖f* − r‖² for the expected rewards f* (label eq:confidence-set), linear or not."""
-        excess = cost.excess(data, self.norm_bound) + self._delta_term(cost.sigma)
+        total = cost.total(data)
+        if total is not None:
+            return max(total + _delta_term(self, cost.sigma), 0.0)
+        excess = cost.excess(data, self.norm_bound) + _delta_term(self, cost.sigma)
         return max(excess + data.spectrum.outside + data.spectrum.unexplained(self.norm_bound), 0.0)
 
     def deviation(self, data: Data) -> float:
@@ -80,7 +101,7 @@ class MartingaleRule(BallRule):
         cost = data.memory if sigma == self.sigma else data.memory.at_sigma(sigma)
         if cost is None:
             return None
-        margin = self._delta_term(cost.sigma)
+        margin = _delta_term(self, cost.sigma)
         if self._uses_ridge_form:
             radius = self._ridge_radius(data, cost, norm_bound)
             return ridge_ball(data.spectrum, cost.ridge_alpha, radius, norm_bound, margin)
@@ -89,29 +110,29 @@ class MartingaleRule(BallRule):
             # ‖Φθ* − r‖ ≤ ‖f* − r‖ + ‖Φθ* − f*‖ ≤ R + ε√t, for any forecaster: excess + 2Rη + η².
             deviation = self.deviation(data)
             excess += deviation * (2.0 * math.sqrt(self.radius2(data, cost)) + deviation)
-        start = cost.alpha0(data) if self.ridge_alpha is None else self.ridge_alpha
+        start = cost.start(data) if self.ridge_alpha is None else self.ridge_alpha
         rounding = data.rounding(norm_bound)
         return ResidualBall(data.spectrum, excess, norm_bound, start=start, margin=margin, rounding=rounding)
 
     def is_empty(self, data: Data) -> bool:
         # Once the set has been made, for exact bounds, asking it is cheapest.
-        ridge = self._own_ridge(data) if self not in data.derived else None
+        ridge = self.own_ridge(data) if self not in data.derived else None
         # With N(0, cΦΦᵀ) the ridge estimate at α₀ satisfies the residual constraint, whatever the rewards are.
-        if ridge is not None and float(ridge.theta @ ridge.theta) <= self.norm_bound**2:
+        if ridge is not None and ridge.norm2 <= self.norm_bound**2:
             return False
-        return super().is_empty(data)
+        return not _contains_an_estimate(self, data) and super().is_empty(data)
 
     def outer(self, data: Data, alpha: float) -> Ellipsoid:
-        ridge = self._own_ridge(data) if alpha == self.ridge_alpha else None
+        ridge = self.own_ridge(data) if alpha == self.ridge_alpha else None
         if ridge is not None and not self.is_empty(data):
             # Both quadratic terms of ρ(α₀) cancel (the paper's label eqn:special_radius).
-            radius2 = self.sigma**2 * ridge.log_det + self._delta_term(self.sigma) + alpha * self.norm_bound**2
+            radius2 = self.sigma**2 * ridge.log_det + _delta_term(self, self.sigma) + alpha * self.norm_bound**2
             radius = math.sqrt(radius2)
             if (wider := widened(radius, data.rounding(self.norm_bound))) > radius:
                 radius2 = wider**2
             return RidgeEllipsoid(ridge, radius2, lambda: SpectralEllipsoid(data.spectrum, alpha, radius2))
         if not self._uses_ridge_form:
-            return super().outer(data, alpha)
+            return _quick_outer(self, data, alpha) or super().outer(data, alpha)
         assert self.ridge_alpha is not None
         if alpha > self.ridge_alpha:  # the ridge is part of the set already
             return super().outer(data, alpha - self.ridge_alpha)
@@ -119,8 +140,25 @@ class MartingaleRule(BallRule):
         return SpectralEllipsoid(data.spectrum, self.ridge_alpha, radius**2)
 
     def noise_refuted(self, data: Data) -> bool:
-        options = {"sigma": self.sigma, "delta": self.delta, "norm": self.norm_bound}
-        return noise_refuted(data, **options, deviation=self.deviation(data))
+        # Without a set, as for closed forms, ridge regression is at hand and singular values are not.
+        if self not in data.derived:
+            least = least_loss(data, self._noise)
+            for alpha in _at_hand(self, data):
+                near = data.near_residual(alpha, self.norm_bound)
+                if not self._noise.may_refute(near, least, data.count):
+                    return False
+        return self._noise.refutes(data.spectrum, data.count, self.deviation(data))
+
+    def left(self, data: Data) -> tuple[int, ...]:
+        """Which kernels are not refuted: the only one, unless its set is empty."""
+        return () if self.is_empty(data) else (0,)
+
+    def suspect_refuted(self, data: Data) -> bool:
+        if not self.suspects or not data.count:
+            return False
+        alphas = list(_at_hand(self, data))
+        near = min((data.near_residual(alpha, self.norm_bound) for alpha in alphas), default=math.inf)
+        return self._suspected.refutes(data, near, self.deviation(data))
 
     def log_evalue(self, data: Data, theta: Array) -> float:
         if self.misspecification:
@@ -136,10 +174,7 @@ class MartingaleRule(BallRule):
         require(state["cost"] is not None, "sequence", "lacks 'cost'")
         return self._unused_cost.recall(state["cost"], data)
 
-    def stated(self) -> str:
-        return f"sigma={self.sigma:g}, norm_bound={self.norm_bound:g}"
-
-    def _own_ridge(self, data: Data) -> Ridge | None:
+    def own_ridge(self, data: Data) -> RidgeRegression | None:
         """Ridge regression at the mixture's own α₀, where the set and its closed form can be read off it."""
         if self.ridge_alpha is None or self.misspecification:
             return None
@@ -149,12 +184,48 @@ class MartingaleRule(BallRule):
     def _ridge_radius(self, data: Data, cost: Cost, norm_bound: float) -> float:
         alpha = cost.ridge_alpha
         assert alpha is not None
-        information = cost.sigma**2 * log_det(data.spectrum.singular, math.sqrt(alpha))
-        linear = math.sqrt(information + self._delta_term(cost.sigma) + alpha * norm_bound**2)
-        return widened(linear + self.deviation(data), data.rounding(norm_bound))
+        information = cost.sigma**2 * log_det(data.spectrum.all_singular, math.sqrt(alpha))
+        linear = math.sqrt(information + _delta_term(self, cost.sigma) + alpha * norm_bound**2)
+        return widened(linear + self.deviation(data) + data.spectrum.lost_estimate(alpha), data.rounding(norm_bound))
 
-    def _delta_term(self, sigma: float) -> float:
-        return -2.0 * sigma**2 * math.log(self.delta)
+
+def _delta_term(rule: MartingaleRule, sigma: float) -> float:
+    return -2.0 * sigma**2 * math.log(rule.delta)
+
+
+def _contains_an_estimate(rule: MartingaleRule, data: Data) -> bool:
+    """Whether a ridge estimate that is quickly found, or a share of it, satisfies both constraints."""
+    if rule in data.derived or rule.misspecification or not data.has_quick_ridges:
+        return False
+    radius2 = rule.radius2(data, data.memory)
+    return any(data.near_residual(alpha, rule.norm_bound) <= radius2 for alpha in _at_hand(rule, data))
+
+
+def _at_hand(rule: MartingaleRule, data: Data) -> Iterator[float]:
+    """Multipliers at which ridge regression takes little work."""
+    if data.has_quick_ridges:
+        # Estimates at small α may follow the noise, and be larger than the norm bound.
+        alphas = (larger * rule.alpha0(data) for larger in _LARGER)
+        yield from (alpha for alpha in alphas if data.ridge(alpha).is_accurate)
+    elif rule.own_ridge(data) is not None:
+        assert rule.ridge_alpha is not None
+        yield rule.ridge_alpha
+
+
+def _quick_outer(rule: MartingaleRule, data: Data, alpha: float) -> Ellipsoid | None:
+    """The closed form at any α from ridge regression alone, where that takes much less work than the set."""
+    # Whether the set has been made already must not matter: a resumed run repeats every bit.
+    if rule.misspecification or rule.is_empty(data):
+        return None
+    total = data.memory.total(data) if data.has_quick_ridges else None
+    if total is None or not data.ridge(alpha).is_accurate:
+        return None
+    loss = data.loss(alpha)
+    # ρ = R² + αB² − min_θ (‖Φθ − r‖² + α‖θ‖²), rounded up: all terms are much larger than their difference.
+    terms = total + _delta_term(rule, rule.sigma) + alpha * rule.norm_bound**2
+    radius2 = max(terms - loss + _ROUND_UP * (terms + loss), 0.0)
+    radius = widened(math.sqrt(radius2), data.rounding(rule.norm_bound))
+    return RidgeEllipsoid(data.ridge(alpha), radius**2, lambda: SpectralEllipsoid(data.spectrum, alpha, radius**2))
 
 
 class MartingaleMixture(ResidualBallSequence):
@@ -169,21 +240,23 @@ class MartingaleMixture(ResidualBallSequence):
 
     `reward_range` states that *expected* rewards lie in [low, high]. Bounds are clipped to it; single rewards may lie
     outside. `misspecification` allows the expected reward to deviate from a linear function by up to that much at every
-    action.
+    action. `suspects`, for a kernel, are other kernels: if their functions predict the rewards far better than the
+    model can explain them, the assumptions are refuted.
 
     An empty set has probability ≤ δ under the assumptions, so it refutes them. `on_empty` says what bounds
     then do: "raise" AssumptionsRefuted, or "inflate" the radius until the set has an interior again, with a
     warning and `Support.inflated` set, because no guarantee remains.
     """
 
-    keywords = ("sigma", "delta", "norm_bound", "reward_range", "on_empty", "misspecification", "mixture")
+    keywords = ("sigma", "delta", "norm_bound", "reward_range", "on_empty", "misspecification", "mixture", "suspects")
 
     sigma: float = setting("moment.rule.sigma", "The stated noise level.")
     misspecification: float = setting("moment.response.deviation", "How far expected rewards may be from linear ones.")
+    suspects: tuple[Kernel, ...] = setting("moment.rule.suspects", "Kernels of functions that would refute the model.")
 
     def __init__(
         self,
-        features: FeatureMap | int,
+        features: FeatureMap | Kernel | int,
         *,
         sigma: float,
         norm_bound: float,
@@ -192,19 +265,36 @@ class MartingaleMixture(ResidualBallSequence):
         reward_range: tuple[float, float] | None = None,
         misspecification: float = 0.0,
         on_empty: str = "raise",
+        suspects: Sequence[Kernel] = (),
     ) -> None:
-        phi, deviation = as_feature_map(features), nonnegative(misspecification, "misspecification")
+        model, deviation = as_model(features), nonnegative(misspecification, "misspecification")
         known = positive(sigma, "sigma"), positive(norm_bound, "norm_bound"), probability(delta, "delta")
-        self._rule = MartingaleRule(phi, *known, Standard() if mixture is None else mixture, deviation)
+        rule = self._rule_of(
+            model, *known, Standard() if mixture is None else mixture, deviation, _suspects(suspects, model)
+        )
         ends = None if reward_range is None else as_range(reward_range, "reward_range")
-        super().__init__(phi, self._rule, Response(deviation, ends), on_empty)
+        super().__init__(rule, Response(deviation, ends), on_empty)
+
+    def _rule_of(self, model: Model, *settings: Any) -> Any:
+        if isinstance(model, KernelListModel):
+            raise InvalidInput("for a list of kernels use KernelMixture")
+        return MartingaleRule(model, *settings)
 
     @property
     def mixture(self) -> Mixture | Forecaster:
         """The mixture; for a user's forecaster, the copy in use."""
-        return self._rule.mixture_of(self.moment.data)
+        found: Mixture | Forecaster = self._ball_rule.mixture_of(self.moment.data)
+        return found
 
     @property
     def radius(self) -> float:
         """R, the bound on ‖f* − r‖ for the expected rewards f* (label eq:confidence-set), linear or not."""
-        return math.sqrt(self._rule.radius2(self.moment.data, self.moment.data.memory))
+        return math.sqrt(self._ball_rule.radius2(self.moment.data, self.moment.data.memory))
+
+
+def _suspects(given: Any, model: Model) -> tuple[Kernel, ...]:
+    if not isinstance(given, list | tuple):
+        raise InvalidInput(f"suspects must be a list of kernels, got {shown(given)}")
+    if given and model.dim is not None:
+        raise InvalidInput("suspects need a model that remembers actions: a kernel, not features")
+    return tuple(as_kernel(each) for each in given)

@@ -7,30 +7,37 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import LARGEST_DATUM, Array, as_vector, check_finite, positive_array
+from mixbandit._checks import LARGEST_DATUM, Array, as_vector, check_finite, check_within, multipliers, positive_array
 from mixbandit._lazy import lazy
-from mixbandit.data import Data
+from mixbandit.data import Data, Observations
 from mixbandit.errors import InvalidInput
-from mixbandit.sequences.models import FeatureModel
-from mixbandit.sequences.refutation import Audit
+from mixbandit.models import Model
+from mixbandit.sequences.examined import Examined
 from mixbandit.sequences.response import Bounds, Interval, Response
 from mixbandit.sequences.rules import Rule
-from mixbandit.sets import ConfidenceSet, Ellipsoid
+from mixbandit.sets import ConfidenceSet, Ellipsoid, Tightest
+
+Multiplier = float | tuple[float, ...]
+"""One multiplier of a closed form, or several, of which the best counts in every direction."""
 
 
-class Moment:
+class Moment(Examined):
     """Model, rule and response with the data of one moment; `after` returns the next.
 
     Nothing here raises or warns when assumptions are refuted: bounds then come from the opened set, and
     `is_empty`, `is_refuted` and `Bounds.contradicts` say so.
     """
 
-    def __init__(self, model: FeatureModel, rule: Rule, response: Response, data: Data) -> None:
+    def __init__(
+        self, model: Model, rule: Rule, response: Response, data: Data, beyond: tuple[int, Moment] | None = None
+    ) -> None:
         self.model, self.rule, self.response, self.data = model, rule, response, data
+        # After more rewards than this number, another moment, which has no data yet, learns all of them instead.
+        self.beyond = beyond
 
     def __getstate__(self) -> dict[str, Any]:
         # Caches are rebuilt on demand.
-        return {name: self.__dict__[name] for name in ("model", "rule", "response", "data")}
+        return {name: self.__dict__[name] for name in ("model", "rule", "response", "data", "beyond")}
 
     @property
     def t(self) -> int:
@@ -47,42 +54,23 @@ class Moment:
         """The exact set, opened if it is empty."""
         return self.rule.set(self.data).opened()
 
+    def check_multiplier(self, alpha: Any) -> Multiplier:
+        """One multiplier of the closed form, or a list of them, checked."""
+        given, check = multipliers(alpha, "alpha"), self.rule.check_alpha
+        return tuple(map(check, given)) if isinstance(given, tuple) else check(given)
+
     @lazy
     def closed_form(self) -> Ellipsoid:
         """The ellipsoid of the closed form at `alpha0`."""
         return self.rule.outer(self.data, self.alpha0)
 
-    def at(self, alpha: float | None) -> ConfidenceSet:
-        """The exact set, or the ellipsoid of the closed form at a multiplier."""
+    def at(self, alpha: Multiplier | None) -> ConfidenceSet:
+        """The exact set, or the closed form at a multiplier, or the best of those at several."""
         if alpha is None:
             return self.exact
+        if isinstance(alpha, tuple):
+            return Tightest([self.at(each) for each in alpha])
         return self.closed_form if alpha == self.alpha0 else self.rule.outer(self.data, alpha)
-
-    @lazy
-    def is_empty(self) -> bool:
-        """Whether no parameter is left."""
-        return self.rule.is_empty(self.data)
-
-    @lazy
-    def noise_refuted(self) -> bool:
-        """Whether rewards are noisier than stated, by a test at level δ."""
-        return self.rule.noise_refuted(self.data)
-
-    @property
-    def is_refuted(self) -> bool:
-        """Whether the data refute the assumptions, by either test."""
-        return self.is_empty or self.noise_refuted
-
-    @property
-    def refutation(self) -> str | None:
-        """What refutes the assumptions, in words; None if nothing does."""
-        if self.is_empty:
-            return "the confidence set is empty"
-        return "the residuals are larger than sigma allows" if self.noise_refuted else None
-
-    def audit(self) -> Audit:
-        """What the data say about the assumptions."""
-        return self.rule.audit(self.data, self.response)
 
     def stated(self) -> str:
         """The assumptions, for messages."""
@@ -113,6 +101,7 @@ class Moment:
         """The moment after these rewards; the arguments are checked first."""
         rows = self.model.checked(actions)
         values = as_vector(rewards, len(rows), "rewards")
+        check_within(values, self.rule.value_range, "rewards")
         if sigma is None:
             check_finite(values, "rewards", LARGEST_DATUM)
             return self.after(rows, values)
@@ -122,22 +111,41 @@ class Moment:
 
     def after(self, rows: Array, rewards: Array, weights: Array | None = None) -> Moment:
         """The moment after rewards (n,) of action rows (n, dim_in), weighted by σ/σ_k, all already checked."""
+        if self.beyond is not None and self.t + len(rows) > self.beyond[0]:
+            return self.moved_on().after(rows, rewards, weights)
         if weights is None:
             phi = self.model.directions(rows, LARGEST_DATUM)
         else:
             phi = self.model.directions(rows)
-            check_finite(weights[:, None] * phi, "features", LARGEST_DATUM)
-        return self.with_data(self.rule.learn(self.data, rows, phi, rewards, weights))
+            self.model.check_learnable(phi, weights)
+        data = self.rule.learn(self.data, rows, phi, rewards, weights)
+        return self.of_width(rows.shape[1]).with_data(data)
+
+    def of_width(self, width: int) -> Moment:
+        """For action rows of this length, where the model takes any."""
+        model = self.model.of_width(width)
+        return self if model is self.model else Moment(model, self.rule, self.response, self.data, self.beyond)
+
+    def until(self, count: int, beyond: Moment) -> Moment:
+        """The same, but after more than `count` rewards `beyond`, which has no data yet, learns all of them instead."""
+        return Moment(self.model, self.rule, self.response, self.data, (count, beyond))
+
+    def moved_on(self) -> Moment:
+        """The moment that learns beyond this one, with the same data, which must be those of a kernel."""
+        assert self.beyond is not None
+        assert isinstance(self.data, Observations)
+        data, plain = self.data, bool((self.data.weights == 1.0).all())
+        return self.beyond[1].after(data.rows, data.rewards, None if plain else data.weights)
 
     def with_data(self, data: Data) -> Moment:
         """The same settings with other data."""
-        return Moment(self.model, self.rule, self.response, data)
+        return Moment(self.model, self.rule, self.response, data, self.beyond)
 
 
 def seen_refuted(moment: Moment) -> bool:
     """Whether somebody has asked already, and the data do refute the assumptions."""
     known = vars(moment)
-    return bool(known.get("is_empty") or known.get("noise_refuted"))
+    return bool(known.get("is_empty") or known.get("noise_refuted") or known.get("suspect_refuted"))
 
 
 def _levels(sigma: ArrayLike, n: int) -> Array:

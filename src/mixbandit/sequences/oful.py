@@ -1,28 +1,37 @@
-"""The confidence ellipsoid of OFUL (Abbasi-Yadkori, Pál & Szepesvári 2011), the paper's main comparison."""
+"""The confidence ellipsoid of OFUL (Abbasi-Yadkori, Pál & Szepesvári 2011), the paper's main comparison.
+
+With a kernel it is that of AY-GP-UCB (Abbasi-Yadkori 2012).
+"""
 
 from __future__ import annotations
 
+import abc
 import math
 
 from mixbandit._checks import multiplier, one_of, positive, probability
 from mixbandit.data import Data, widened
-from mixbandit.features import FeatureMap, as_feature_map
+from mixbandit.features import FeatureMap
+from mixbandit.kernels import Kernel
 from mixbandit.mixtures import log_det
+from mixbandit.models import Model, single_model
 from mixbandit.sequences.base import ON_EMPTY, ConfidenceSequence, setting
-from mixbandit.sequences.refutation import noise_refuted
-from mixbandit.sequences.rules import FixedMultiplier
+from mixbandit.sequences.refutation import NoiseTest, scales_of
+from mixbandit.sequences.rules import FixedMultiplier, least_loss
 from mixbandit.sets import Ellipsoid, RidgeEllipsoid, SpectralEllipsoid
 
 
-class OFULRule(FixedMultiplier):
-    """{θ : ‖θ − θ̂_α‖_V ≤ σ√(ln det(ΦᵀΦ/α + I) + 2 ln(1/δ)) + √α B}, V = ΦᵀΦ + αI."""
+class EllipsoidRule(FixedMultiplier):
+    """{θ : ‖θ − θ̂_α‖_V ≤ radius}, V = ΦᵀΦ + αI, α fixed in advance; a subclass says which radius."""
 
-    kind = "oful"
-
-    def __init__(self, dim: int, sigma: float, norm_bound: float, delta: float, alpha: float) -> None:
-        super().__init__(dim, delta)
+    def __init__(self, model: Model, sigma: float, norm_bound: float, delta: float, alpha: float) -> None:
+        super().__init__(model, delta)
         self.sigma: float = sigma
         self.norm_bound, self.alpha = norm_bound, alpha
+        self._noise = NoiseTest(sigma, delta, norm_bound, scales_of(norm_bound, model.dim))
+
+    @abc.abstractmethod
+    def radius(self, volume: float, count: int) -> float:
+        """The radius from ln det(ΦᵀΦ/α + I) and the number of rewards."""
 
     @property
     def reach(self) -> float:
@@ -33,8 +42,10 @@ class OFULRule(FixedMultiplier):
 
     def outer(self, data: Data, alpha: float) -> Ellipsoid:
         ridge, root_alpha = data.ridge(self.alpha), math.sqrt(self.alpha)
-        volume = ridge.log_det if ridge.is_accurate else log_det(data.spectrum.singular, root_alpha)
-        radius = self.sigma * math.sqrt(volume - 2.0 * math.log(self.delta)) + root_alpha * self.norm_bound
+        volume = ridge.log_det if ridge.is_accurate else log_det(data.spectrum.all_singular, root_alpha)
+        radius = self.radius(volume, data.count)
+        if not ridge.is_accurate:
+            radius += data.spectrum.lost_estimate(self.alpha)
         radius = widened(radius, data.rounding(self.norm_bound))
 
         def spectral() -> SpectralEllipsoid:
@@ -43,20 +54,34 @@ class OFULRule(FixedMultiplier):
         return RidgeEllipsoid(ridge, radius**2, spectral) if ridge.is_accurate else spectral()
 
     def noise_refuted(self, data: Data) -> bool:
-        return noise_refuted(data, sigma=self.sigma, delta=self.delta, norm=self.norm_bound)
+        least = least_loss(data, self._noise)
+        # Estimates at α itself may follow the noise, and be larger than the norm bound.
+        for alpha in (self.alpha, 10.0 * self.alpha, 100.0 * self.alpha) if data.has_quick_ridges else (self.alpha,):
+            if not self._noise.may_refute(data.near_residual(alpha, self.norm_bound), least, data.count):
+                return False
+        return self._noise.refutes(data.spectrum, data.count)
 
     def stated(self) -> str:
         return f"sigma={self.sigma:g}, norm_bound={self.norm_bound:g}"
 
 
-class OFULSequence(ConfidenceSequence):
-    """{θ : ‖θ − θ̂_α‖_V ≤ σ√(ln det(ΦᵀΦ/α + I) + 2 ln(1/δ)) + √α B}, V = ΦᵀΦ + αI.
+class OFULRule(EllipsoidRule):
+    """{θ : ‖θ − θ̂_α‖_V ≤ σ√(ln det(ΦᵀΦ/α + I) + 2 ln(1/δ)) + √α B}, V = ΦᵀΦ + αI."""
 
-    α is fixed in advance, at σ² unless given, as in the paper. The set is never empty; `on_empty` says what a
-    policy does when residuals are larger than σ allows, which is tested in any case (`noise_refuted`).
+    kind = "oful"
+
+    def radius(self, volume: float, count: int) -> float:
+        noise = self.sigma * math.sqrt(volume - 2.0 * math.log(self.delta))
+        return noise + math.sqrt(self.alpha) * self.norm_bound
+
+
+class EllipsoidSequence(ConfidenceSequence):
+    """Base of sequences whose set is one ellipsoid around a ridge estimate.
+
+    The set is never empty; `on_empty` says what a policy does when residuals are larger than σ allows, which is
+    tested in any case (`noise_refuted`).
     """
 
-    keywords = ("sigma", "delta", "norm_bound", "alpha", "on_empty")
     advice = "on_empty='inflate' continues without a guarantee"
 
     sigma: float = setting("moment.rule.sigma", "The stated noise level.")
@@ -64,9 +89,20 @@ class OFULSequence(ConfidenceSequence):
     alpha: float = setting("moment.rule.alpha", "The multiplier, fixed in advance.")
     ellipsoid_radius: float = setting("moment.exact.radius", "The bound on ‖θ* − θ̂_α‖_V.")
 
+
+class OFULSequence(EllipsoidSequence):
+    """{θ : ‖θ − θ̂_α‖_V ≤ σ√(ln det(ΦᵀΦ/α + I) + 2 ln(1/δ)) + √α B}, V = ΦᵀΦ + αI.
+
+    With a kernel in place of features these are the bounds of AY-GP-UCB (Abbasi-Yadkori 2012). α is fixed in advance,
+    at σ² unless given, as in the paper. The set is never empty; `on_empty` says what a policy does when residuals are
+    larger than σ allows, which is tested in any case (`noise_refuted`).
+    """
+
+    keywords = ("sigma", "delta", "norm_bound", "alpha", "on_empty")
+
     def __init__(
         self,
-        features: FeatureMap | int,
+        features: FeatureMap | Kernel | int,
         *,
         sigma: float,
         norm_bound: float,
@@ -74,7 +110,7 @@ class OFULSequence(ConfidenceSequence):
         alpha: float | None = None,
         on_empty: str = "raise",
     ) -> None:
-        phi, level = as_feature_map(features), positive(sigma, "sigma")
+        model, level = single_model(features), positive(sigma, "sigma")
         fixed = level**2 if alpha is None else multiplier(alpha, "alpha")
-        rule = OFULRule(phi.dim, level, positive(norm_bound, "norm_bound"), probability(delta, "delta"), fixed)
-        super().__init__(phi, rule, on_empty=one_of(on_empty, ON_EMPTY, "on_empty"))
+        rule = OFULRule(model, level, positive(norm_bound, "norm_bound"), probability(delta, "delta"), fixed)
+        super().__init__(rule, on_empty=one_of(on_empty, ON_EMPTY, "on_empty"))

@@ -11,11 +11,13 @@ norm bound that would make it empty is refuted at level δ, by the same event th
 noisier than σ allows do not empty it by themselves. A mixture that expects more noise does: for the
 mixtures N(0, cΦΦᵀ + κσ²I), which are as valid as any,
 
-    2 ln E_κ(θ) = (‖Φθ − r‖² − q_κ)/σ² − t ln(1+κ) − Σ_i ln(1 + s_i/a),   a = σ²(1+κ)/c,
-    q_κ = min_θ (‖Φθ − r‖² + a‖θ‖²)/(1+κ),
+    2 ln E_{c,κ}(θ) = (‖Φθ − r‖² − q_{c,κ})/σ² − t ln(1+κ) − Σ_i ln(1 + s_i/a),   a = σ²(1+κ)/c,
+    q_{c,κ} = min_θ (‖Φθ − r‖² + a‖θ‖²)/(1+κ),
 
-and the mean of E_κ over a list of κ is an e-value against θ* = θ. Every θ is refuted at once when its least value, at
-least squares, exceeds 1/δ. This test has its own δ.
+and the mean of E_{c,κ} over a list of c and κ is an e-value against θ* = θ. It depends on θ only through ‖Φθ − r‖, so
+every θ of the norm ball is refuted at once when the mean exceeds 1/δ at the least residual over that ball. With a norm
+bound this sees functions that only huge parameters would fit; without one the least-squares residual is all there is.
+This test has its own δ.
 """
 
 from __future__ import annotations
@@ -27,12 +29,18 @@ from typing import Protocol
 
 import numpy as np
 
-from mixbandit.data import Data, Spectrum
+from mixbandit.data import Data, Decomposed
 from mixbandit.sequences.response import Response
 from mixbandit.sets import ResidualBall
 
 # 1 + κ: suspected noise variances, as multiples of the stated one.
 _INFLATIONS = 2.0 ** np.arange(0.5, 21.0, 0.5)
+_LEAST_INFLATION = float(_INFLATIONS[0])
+# c: sizes of the parameter that the mixtures expect, as multiples of B²/d.
+_SHARES = (1.0, 0.1, 0.01)
+# The d of a kernel, for that purpose.
+_NOMINAL = 10
+_EPS = float(np.finfo(np.float64).eps)
 # Norm bounds and noise levels are searched for within this factor of the stated one.
 _REACH = 1e6
 # A norm bound beyond this would be refused.
@@ -43,39 +51,92 @@ _FAR_BELOW, _FAR_ABOVE = 0.5, 1.5
 _COLLINEAR = 1e6
 
 
-def noise_refuted(data: Data, *, sigma: float, delta: float, norm: float, deviation: float = 0.0) -> bool:
-    """Whether residuals of every linear function are larger than σ allows, at level δ.
+def scales_of(norm_bound: float, dim: int | None) -> tuple[float, ...]:
+    """Variances c of the entries of a parameter of about this norm, or of a smaller one."""
+    return tuple(share * norm_bound**2 / (dim or _NOMINAL) for share in _SHARES)
 
-    `norm` is the expected size of the parameter. Expected rewards may differ from linear ones by up to `deviation`, as
-    a vector.
+
+def least_residual(spectrum: Decomposed, norm_bound: float) -> float:
+    """The least ‖Φθ − r‖² over ‖θ‖ ≤ B, rounded down: what may be a rounding error must not count as noise."""
+    certain = spectrum.residual(norm_bound)
+    if not spectrum.rank or float(np.linalg.norm(spectrum.z / spectrum.singular)) <= norm_bound:
+        return certain
+    top = float(spectrum.singular[0])
+    # The multiplier at which ridge regression has norm B, in units of the largest singular value.
+    alpha = ResidualBall(spectrum, 0.0, norm_bound, start=1.0).nearest_alpha
+    short = float(np.linalg.norm(alpha / ((spectrum.singular / top) ** 2 + alpha) * spectrum.z))
+    directions = spectrum.rank + len(spectrum.lost_z)
+    rounding = 4.0 * directions * _EPS * (top * norm_bound + float(np.linalg.norm(spectrum.z)))
+    return certain + max(short - rounding, 0.0) ** 2
+
+
+@dataclass(frozen=True)
+class NoiseTest:
+    """Whether residuals of every linear function in the norm ball are larger than σ allows, by a test at level δ.
+
+    Expected rewards may differ from linear ones by up to `deviation`, as a vector. Spectra are those of rows and
+    rewards multiplied by σ/σ_k.
     """
-    if not may_be_refuted(data.residual, data.count, sigma, delta):
-        return False
-    spectrum = data.spectrum
-    evidence = noise_log_evalue(spectrum, spectrum.residual(norm), data.count, sigma, norm**2 / data.dim, deviation)
-    return evidence >= -math.log(delta)
+
+    sigma: float
+    delta: float
+    norm_bound: float | None  # None: any parameter is possible
+    scales: tuple[float, ...]  # c of the mixtures
+
+    def refutes(self, spectrum: Decomposed, t: int, deviation: float = 0.0) -> bool:
+        """The verdict after t rewards."""
+        if not self.may_refute(self._most(spectrum), spectrum.outside, t, deviation):
+            return False
+        residual = self.residual(spectrum)
+        if not self.may_refute(residual, spectrum.outside, t, deviation):
+            return False
+        return self.log_evalue(spectrum, t, residual, deviation) >= -math.log(self.delta)
+
+    def may_refute(self, residual: float, least_squares: float, t: int, deviation: float = 0.0) -> bool:
+        """A cheap necessary condition: no c or κ can do better than this.
+
+        `residual` is that of any point of the norm ball, and `least_squares` at most that of any point at all.
+        """
+        if not t:
+            return False
+        # q ≥ least_squares/(1+κ), and the volume is at least t ln(1+κ).
+        variance = self.sigma**2
+        inflation = max(least_squares / (t * variance), _LEAST_INFLATION)
+        nearest = beyond(residual, deviation)
+        twice = (nearest - least_squares / inflation) / variance - t * math.log(inflation)
+        return twice >= -2.0 * math.log(self.delta)
+
+    def residual(self, spectrum: Decomposed) -> float:
+        """The least ‖Φθ − r‖² over the parameters that are possible, rounded down."""
+        if self.norm_bound is None:
+            return spectrum.residual(1.0)
+        return least_residual(spectrum, self.norm_bound)
+
+    def log_evalue(self, spectrum: Decomposed, t: int, residual: float | None = None, deviation: float = 0.0) -> float:
+        """Ln of the mean of E_{c,κ} at a squared residual, by default the least one."""
+        nearest = beyond(self.residual(spectrum) if residual is None else residual, deviation)
+        a = (self.sigma**2 * _INFLATIONS / np.array(self.scales)[:, None])[..., None]  # (scales, inflations, 1)
+        s, lost = spectrum.singular**2, spectrum.lost_singular**2
+        shrunk = np.sum(a / (s + a) * spectrum.z**2, axis=-1) + np.sum(a / (lost + a) * spectrum.lost_z**2, axis=-1)
+        volume = t * np.log(_INFLATIONS) + np.sum(np.log1p(s / a), axis=-1) + np.sum(np.log1p(lost / a), axis=-1)
+        twice = (nearest - (spectrum.outside + shrunk) / _INFLATIONS) / self.sigma**2 - volume
+        return float(np.logaddexp.reduce(0.5 * twice, axis=None) - math.log(twice.size))
+
+    def _most(self, spectrum: Decomposed) -> float:
+        """The residual at least squares, or at the end of the norm ball towards it."""
+        found = spectrum.outside + float(spectrum.lost_z @ spectrum.lost_z)
+        if self.norm_bound is None:
+            return found
+        estimate = spectrum.z / spectrum.singular
+        norm = math.sqrt(float(estimate @ estimate))
+        if norm > self.norm_bound:
+            found += (1.0 - self.norm_bound / norm) ** 2 * float(spectrum.z @ spectrum.z)
+        return found
 
 
-def may_be_refuted(residual: float, t: int, sigma: float, delta: float) -> bool:
-    """A cheap necessary condition, from the least-squares residual alone: no κ can do better than this."""
-    ratio = residual / (t * sigma**2) if t else 0.0
-    return ratio > 1.0 and 0.5 * t * (ratio - 1.0 - math.log(ratio)) > -math.log(delta)
-
-
-def noise_log_evalue(
-    spectrum: Spectrum, residual: float, t: int, sigma: float, scale: float, deviation: float
-) -> float:
-    """Ln of the least mean of E_κ(θ) over θ, for c = `scale`.
-
-    `residual` is the least ‖Φθ − r‖²; expected rewards may differ from linear ones by up to `deviation`, as a vector.
-    """
-    nearest = max(math.sqrt(residual) - deviation, 0.0) ** 2
-    s = spectrum.singular**2
-    a = sigma**2 * _INFLATIONS / scale
-    shrunk = np.array([float(np.sum(each / (s + each) * spectrum.z**2)) for each in a])
-    volume = t * np.log(_INFLATIONS) + np.array([float(np.sum(np.log1p(s / each))) for each in a])
-    twice = (nearest - (residual + shrunk) / _INFLATIONS) / sigma**2 - volume
-    return float(np.logaddexp.reduce(0.5 * twice) - math.log(len(_INFLATIONS)))
+def beyond(residual: float, deviation: float) -> float:
+    """What a squared residual leaves unexplained by a deviation."""
+    return max(math.sqrt(residual) - deviation, 0.0) ** 2 if deviation else residual
 
 
 @dataclass(frozen=True)
@@ -94,8 +155,10 @@ class Audit:
     condition: float  # ratio of the largest to the least singular value of the features seen
     reward_range: tuple[float, float] | None = None
     misspecification: float = 0.0
-    noise_refuted: bool = False  # residuals of every linear function are larger than σ allows, at level δ
+    noise_refuted: bool = False  # residuals of every function in the norm ball are larger than σ allows, at level δ
+    suspect_refuted: bool = False  # suspected functions predict the rewards too well, at level δ
     levels_given: bool = False  # rewards came with their own noise levels, which scale with σ
+    kernel: bool = False  # whether functions are those of a kernel, not linear ones of features
     noise_tested: bool = True  # False: nothing here can tell that the noise is larger than σ allows
 
     @property
@@ -114,17 +177,22 @@ class Audit:
         found = []
         if self.noise_refuted:
             found.append(
-                f"REFUTED {level}: residuals of every linear function are larger than {self._sigma()} "
-                f"allows. Sigma is too small, or the expected reward is not linear in the features{self._up_to}."
+                f"REFUTED {level}: residuals of every {self._function} with norm_bound={self.stated_norm_bound:g} are "
+                f"larger than {self._sigma()} allows. One of them is too small, or {self._not_so}{self._up_to}."
+            )
+        if self.suspect_refuted:
+            found.append(
+                f"REFUTED {level}: suspected functions, such as rougher ones, predict these {self.t} rewards far "
+                f"better than any {self._function} with norm_bound={self.stated_norm_bound:g} can explain them."
             )
         if self.refuted:
             found.append(
-                f"REFUTED {level}: no linear function satisfies {self._sigma(' and ')}"
+                f"REFUTED {level}: no {self._function} satisfies {self._sigma(' and ')}"
                 f"norm_bound={self.stated_norm_bound:g} on these {self.t} rewards. "
-                f"{'It' if self.stated_sigma is None else 'One of them'} is too small, or the "
-                f"expected reward is not linear in the features{self._up_to}."
+                f"{'It' if self.stated_sigma is None else 'One of them'} is too small, or "
+                f"{self._not_so}{self._up_to}."
             )
-        elif not self.noise_refuted:
+        elif not (self.noise_refuted or self.suspect_refuted):
             found.append(f"The {self.t} rewards do not contradict the assumptions {level}.")
         if not self.noise_tested:
             found.append("Whether the noise is larger than stated is not tested.")
@@ -147,9 +215,22 @@ class Audit:
         found += self._hints()
         return tuple(found)
 
+    def without_repeats(self) -> Audit:
+        """The same without a word about repeated actions, for those who test them on their own."""
+        return self
+
     def _sigma(self, joined: str = "") -> str:
         """The stated noise level, where there is one."""
         return "" if self.stated_sigma is None else f"sigma={self.stated_sigma:g}{joined}"
+
+    @property
+    def _function(self) -> str:
+        return "function of the kernel" if self.kernel else "linear function"
+
+    @property
+    def _not_so(self) -> str:
+        missing = "does not lie in the kernel's function space" if self.kernel else "is not linear in the features"
+        return f"the expected reward {missing}"
 
     @property
     def _up_to(self) -> str:
@@ -166,7 +247,7 @@ class Audit:
             if spread > _FAR_ABOVE * math.hypot(sigma, self.misspecification):
                 hints.append(
                     f"Hint, not proven: the residual spread {spread:.4g} exceeds the stated sigma={sigma:.4g}. "
-                    "Sigma may be too small, or the function not linear in the features."
+                    f"Sigma may be too small, or {self._not_so}."
                 )
         if self.unseen_directions:
             plural = "" if self.unseen_directions == 1 else "s"
@@ -201,6 +282,8 @@ class Auditable(Protocol):
 
     def noise_refuted(self, data: Data) -> bool: ...
 
+    def suspect_refuted(self, data: Data) -> bool: ...
+
 
 def audit(rule: Auditable, data: Data, response: Response) -> Audit:
     """What the data say about the assumptions of a rule."""
@@ -218,12 +301,15 @@ def audit(rule: Auditable, data: Data, response: Response) -> Audit:
         stated_sigma=sigma,
         refuted_sigma=None if sigma is None else _refuted_sigma(ball_if, sigma, norm_bound),
         residual_spread=rule.residual_spread(data),
-        unseen_directions=data.dim - spectrum.rank,
-        condition=float(spectrum.singular[0] / spectrum.singular[-1]) if spectrum.rank else 1.0,
+        unseen_directions=0 if data.dim is None else data.dim - spectrum.rank,
+        # A kernel's sections nearly always look collinear; that does no harm.
+        condition=float(spectrum.singular[0] / spectrum.singular[-1]) if spectrum.rank and data.dim else 1.0,
         reward_range=response.range,
         misspecification=response.deviation,
         noise_refuted=rule.noise_refuted(data),
+        suspect_refuted=rule.suspect_refuted(data),
         levels_given=data.weight2 != data.count,
+        kernel=data.dim is None,
     )
 
 

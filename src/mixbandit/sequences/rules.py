@@ -13,8 +13,9 @@ from typing import Any, ClassVar
 from mixbandit._checks import Array, multiplier, shown
 from mixbandit.data import Data
 from mixbandit.errors import InvalidInput, NotMergeable
+from mixbandit.models import Model
 from mixbandit.sequences import refutation
-from mixbandit.sequences.refutation import Audit
+from mixbandit.sequences.refutation import Audit, NoiseTest
 from mixbandit.sequences.response import Response
 from mixbandit.sets import ConfidenceSet, Ellipsoid, ResidualBall
 
@@ -24,11 +25,18 @@ class Rule(abc.ABC):
 
     kind: ClassVar[str]  # its name in tables of methods
     guarantee: ClassVar[str] = "anytime"
+    too_noisy: ClassVar[str] = "the residuals are larger than sigma allows"  # what the noise test finds, in words
+    value_range: tuple[float, float] | None = None  # values outside are refused; None: there is no such range
     sigma: float | None = None  # the stated noise level, where one is stated
     regret_theorem_alpha: float | None = None  # α of thm:regret_bound (`regret.worst_case`), where that applies
 
-    def __init__(self, dim: int, delta: float) -> None:
-        self.dim, self.delta = dim, delta
+    def __init__(self, model: Model, delta: float) -> None:
+        self.model, self.delta = model, delta
+
+    @property
+    def dim(self) -> int | None:
+        """The number of features; None for a kernel."""
+        return self.model.dim
 
     @property
     def reach(self) -> float | None:
@@ -37,7 +45,7 @@ class Rule(abc.ABC):
 
     def start(self) -> Data:
         """No data yet."""
-        return Data(self.dim)
+        return self.model.start()
 
     def learn(self, data: Data, actions: Array, phi: Array, rewards: Array, weights: Array | None) -> Data:
         """The data with these rows, already checked; `weights` are σ/σ_k."""
@@ -78,6 +86,10 @@ class Rule(abc.ABC):
         """Whether residuals of every linear function are larger than the stated noise allows, by a test at level δ."""
         return False
 
+    def suspect_refuted(self, data: Data) -> bool:
+        """Whether suspected functions predict the rewards too well for the model to hold, by a test at level δ."""
+        return False
+
     def merge(self, one: Data, other: Data) -> Data:
         return one.merge(other)
 
@@ -88,6 +100,11 @@ class Rule(abc.ABC):
     def recall(self, state: Mapping[str, Any], data: Data) -> Any:
         """The memory that a state, already checked, describes beside these data."""
         return None
+
+    def recalled(self, state: Mapping[str, Any], data: Data) -> Data:
+        """Data with that memory."""
+        data.memory = self.recall(state, data)
+        return data
 
     def audit(self, data: Data, response: Response) -> Audit:
         """What the data say about the assumptions, where the rule can tell."""
@@ -117,8 +134,8 @@ class FixedMultiplier(Rule):
 class BallRule(Rule):
     """A rule whose set is a residual ball cut by the norm ball; a subclass says which, in `ball_if`."""
 
-    def __init__(self, dim: int, delta: float, norm_bound: float) -> None:
-        super().__init__(dim, delta)
+    def __init__(self, model: Model, delta: float, norm_bound: float) -> None:
+        super().__init__(model, delta)
         self.norm_bound = norm_bound
 
     @property
@@ -144,6 +161,9 @@ class BallRule(Rule):
     def audit(self, data: Data, response: Response) -> Audit:
         return refutation.audit(self, data, response)
 
+    def stated(self) -> str:
+        return f"sigma={self.sigma:g}, norm_bound={self.norm_bound:g}"
+
     def analytic_radius(self, data: Data, alpha: float) -> float:
         """√ρ(α), the radius of the closed form."""
         return self.outer(data, alpha).radius
@@ -158,6 +178,18 @@ class BallRule(Rule):
         assert self.sigma is not None
         ball = self.ball(data)
         return (ball.distance2(theta) - ball.excess) / (2.0 * self.sigma**2) - math.log(self.delta)
+
+
+def least_loss(data: Data, noise: NoiseTest) -> float:
+    """At most what any mixture of the noise test has to pay for the rewards, if that is quickly known.
+
+    Its ridge losses grow with their multipliers, of which σ²/c is less than the smallest. With a kernel and actions
+    that do not repeat, the least-squares residual is 0, and would never rule a refutation out.
+    """
+    alpha = noise.sigma**2 / max(noise.scales)
+    if data.has_quick_ridges and data.ridge(alpha).is_accurate:
+        return data.loss(alpha)
+    return data.residual
 
 
 def require_order_free(learns_in_order: bool, what: object) -> None:

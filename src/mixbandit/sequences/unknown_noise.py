@@ -29,7 +29,9 @@ import numpy as np
 from mixbandit._checks import Array, as_range, nonnegative, positive, probability
 from mixbandit.data import Data
 from mixbandit.errors import InvalidInput
-from mixbandit.features import FeatureMap, as_feature_map
+from mixbandit.features import FeatureMap
+from mixbandit.kernels import Kernel
+from mixbandit.models import Model, single_model
 from mixbandit.sequences.base import ResidualBallSequence, setting
 from mixbandit.sequences.response import Response
 from mixbandit.sequences.rules import BallRule
@@ -54,8 +56,8 @@ class UnknownNoiseRule(BallRule):
 
     kind = "unknown noise"
 
-    def __init__(self, dim: int, norm_bound: float, delta: float, misspecification: float) -> None:
-        super().__init__(dim, delta, norm_bound)
+    def __init__(self, model: Model, norm_bound: float, delta: float, misspecification: float) -> None:
+        super().__init__(model, delta, norm_bound)
         self.misspecification = misspecification
 
     def evidence(self, data: Data) -> Evidence:
@@ -64,7 +66,8 @@ class UnknownNoiseRule(BallRule):
         squares = _SCALES[:, None] * spectrum.singular**2
         explained = (spectrum.z**2 / (1.0 + squares)).sum(axis=1)
         unexplained = spectrum.outside + float(spectrum.lost_z @ spectrum.lost_z)
-        volume = np.log1p(squares).sum(axis=1)
+        # Lost singular values explain nothing, but take up as much volume as they may: that is never too dense.
+        volume = np.log1p(_SCALES[:, None] * spectrum.all_singular**2).sum(axis=1)
         b0 = self.norm_bound**2 * _LEVELS
         a, b = _A0 + 0.5 * t, b0 + 0.5 * (unexplained + explained)[:, None]
         known = math.lgamma(a) - math.lgamma(_A0) - 0.5 * t * math.log(2.0 * math.pi)
@@ -133,7 +136,7 @@ class UnknownNoise(ResidualBallSequence):
 
     def __init__(
         self,
-        features: FeatureMap | int,
+        features: FeatureMap | Kernel | int,
         *,
         norm_bound: float,
         delta: float = 0.01,
@@ -141,11 +144,11 @@ class UnknownNoise(ResidualBallSequence):
         misspecification: float = 0.0,
         on_empty: str = "raise",
     ) -> None:
-        phi, deviation = as_feature_map(features), nonnegative(misspecification, "misspecification")
+        model, deviation = single_model(features), nonnegative(misspecification, "misspecification")
         bound, level = positive(norm_bound, "norm_bound"), probability(delta, "delta")
-        self._rule = UnknownNoiseRule(phi.dim, bound, level, deviation)
+        self._rule = UnknownNoiseRule(model, bound, level, deviation)
         ends = None if reward_range is None else as_range(reward_range, "reward_range")
-        super().__init__(phi, self._rule, Response(deviation, ends), on_empty)
+        super().__init__(self._rule, Response(deviation, ends), on_empty)
 
     @property
     def radius(self) -> float:

@@ -7,6 +7,7 @@ per moment, and whether it is empty is decided then. With feature maps direction
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -24,9 +25,21 @@ class Maximum(NamedTuple):
     """Maxima over a set and their maximisers, one row per direction."""
 
     value: Array  # (n,)
-    points: Array  # (n, d), maximisers: the gradients of the support function
+    points: Any  # maximisers, one per direction, which are the gradients of the support function: (n, d) for features
     alpha: Array  # (n,), multipliers of the norm bound: inf where it alone binds, 0 where it does not
     case: IntArray  # (n,), indices into CASES
+
+
+def chosen(found: Sequence[Maximum], which: IntArray) -> Maximum:
+    """Row by row the maximum that `which` (n,) names."""
+    points: Any = None
+    for number, each in enumerate(found):
+        part = (which == number).astype(np.float64)[:, None] * each.points
+        points = part if points is None else points + part
+    rows = np.arange(len(which))
+    value = np.array([each.value for each in found])[which, rows]
+    alpha = np.array([each.alpha for each in found])[which, rows]
+    return Maximum(value, points, alpha, np.array([each.case for each in found])[which, rows])
 
 
 class ConfidenceSet(Protocol):

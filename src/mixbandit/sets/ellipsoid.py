@@ -11,49 +11,53 @@ import abc
 import copy
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from mixbandit._checks import Array
-from mixbandit.data import Ridge, Spectrum
+from mixbandit.data import SAFE_SIZE, Decomposed, RidgeRegression, length, squares
 from mixbandit.sets.base import CLOSED_FORM, Maximum
-from mixbandit.sets.directions import SAFE_SIZE, are_safe, length, split, squares
 
 
 class Ellipsoid(abc.ABC):
     """An ellipsoid: it has a centre, can be sampled around it, and gives the information in directions."""
 
     is_empty = False
-    centre: Array  # θ̂, (d,)
     radius: float
 
+    @property
     @abc.abstractmethod
-    def maximum(self, directions: Array) -> Array: ...
+    def centre(self) -> Array:
+        """θ̂, (d,), where there are features."""
 
     @abc.abstractmethod
-    def interval(self, directions: Array) -> tuple[Array, Array]: ...
+    def maximum(self, directions: Any) -> Array: ...
 
     @abc.abstractmethod
-    def support(self, directions: Array) -> Maximum: ...
+    def interval(self, directions: Any) -> tuple[Array, Array]: ...
+
+    @abc.abstractmethod
+    def support(self, directions: Any) -> Maximum: ...
 
     @abc.abstractmethod
     def contains(self, theta: Array, rtol: float) -> bool: ...
 
     @abc.abstractmethod
-    def widths(self, directions: Array) -> Array:
+    def widths(self, directions: Any) -> Array:
         """√w, (n,): the half-widths of an ellipsoid of radius 1."""
 
     @abc.abstractmethod
     def sample(self, rng: np.random.Generator, spread: float) -> Array:
         """θ ~ N(θ̂, spread²V⁻¹), (d,)."""
 
-    def information(self, directions: Array) -> Array:
+    def information(self, directions: Any) -> Array:
         """ln(1 + w), (n,): the information gained from a direction."""
         return np.asarray(
             np.log1p(np.minimum(self.widths(directions), 1.0 / SAFE_SIZE) ** 2)
         )  # squares must not overflow
 
-    def ceiling(self, near: Array | None = None) -> None:
+    def ceiling(self, near: Any = None) -> None:
         """Nothing is cheaper."""
 
     def scaled(self, factor: float) -> Ellipsoid:
@@ -75,7 +79,7 @@ class SpectralEllipsoid(Ellipsoid):
     """From the singular value decomposition of the data: accurate at any scale of data, multiplier and direction."""
 
     def __init__(
-        self, spectrum: Spectrum, alpha: float, radius2: float, *, reported_alpha: float | None = None
+        self, spectrum: Decomposed, alpha: float, radius2: float, *, reported_alpha: float | None = None
     ) -> None:
         self._spectrum, self._alpha, self.radius = spectrum, alpha, math.sqrt(radius2)
         self._reported_alpha = alpha if reported_alpha is None else reported_alpha
@@ -85,36 +89,34 @@ class SpectralEllipsoid(Ellipsoid):
         self._inside = spectrum.singular / self._scale * (spectrum.z / self._scale)
 
     @property
-    def centre(self) -> Array:  # type: ignore[override]
-        return np.asarray(self._spectrum.basis @ self._inside)
+    def centre(self) -> Array:
+        return np.asarray(self._spectrum.basis @ self._inside)  # type: ignore[attr-defined]
 
-    def maximum(self, directions: Array) -> Array:
+    def maximum(self, directions: Any) -> Array:
         return self.interval(directions)[1]
 
-    def interval(self, directions: Array) -> tuple[Array, Array]:
-        size, inside, null, _ = split(directions, self._spectrum, with_outside=False)
+    def interval(self, directions: Any) -> tuple[Array, Array]:
+        size, inside, null, _ = self._spectrum.split(directions, attaining=False)
         middle, half = inside @ self._inside, self.radius * self._root_w(inside, null)
         with np.errstate(over="ignore"):  # bounds beyond all floats are infinite
             return size * (middle - half), size * (middle + half)
 
-    def support(self, directions: Array) -> Maximum:
-        size, inside, null, outside = split(directions, self._spectrum, with_outside=True)
-        root_w = self._root_w(inside, null)
+    def support(self, directions: Any) -> Maximum:
+        parts = self._spectrum.split(directions, attaining=True)
+        root_w = self._root_w(parts.inside, parts.null)
         with np.errstate(over="ignore"):
-            value = size * (inside @ self._inside + self.radius * root_w)
+            value = parts.size * (parts.inside @ self._inside + self.radius * root_w)
         kappa = self.radius / np.where(root_w > 0.0, root_w, 1.0)
-        points = (self._inside + kappa[:, None] * (inside / self._scale / self._scale)) @ self._spectrum.basis.T
-        if outside is not None:
-            points += (kappa / self._alpha)[:, None] * outside
-        n = len(size)
+        attained = self._inside + kappa[:, None] * (parts.inside / self._scale / self._scale)
+        points, n = self._spectrum.points(attained, kappa / self._alpha, parts), len(value)
         return Maximum(value, points, np.full(n, self._reported_alpha), np.full(n, CLOSED_FORM))
 
-    def widths(self, directions: Array) -> Array:
-        size, inside, null, _ = split(directions, self._spectrum, with_outside=False)
+    def widths(self, directions: Any) -> Array:
+        size, inside, null, _ = self._spectrum.split(directions, attaining=False)
         return np.asarray(size * self._root_w(inside, null))
 
     def sample(self, rng: np.random.Generator, spread: float) -> Array:
-        basis = self._spectrum.basis
+        basis = self._spectrum.basis  # type: ignore[attr-defined]
         noise = rng.normal(size=len(basis))
         # V^{-½} times noise: 1/√(s+α) along the directions seen, 1/√α along the others.
         along = basis.T @ noise
@@ -122,9 +124,7 @@ class SpectralEllipsoid(Ellipsoid):
         return np.asarray(basis @ inside + spread / self._root_alpha * noise)
 
     def contains(self, theta: Array, rtol: float) -> bool:
-        basis = self._spectrum.basis
-        coordinates = basis.T @ theta
-        rest = theta - basis @ coordinates
+        coordinates, rest = self._spectrum.coordinates(theta)
         # ‖θ − θ̂‖_V as a sum of squares.
         inside = self._scale * coordinates - self._spectrum.singular / self._scale * self._spectrum.z
         distance = math.hypot(length(inside), self._root_alpha * length(rest))
@@ -137,48 +137,49 @@ class SpectralEllipsoid(Ellipsoid):
 
 
 class RidgeEllipsoid(Ellipsoid):
-    """From the triangular factor of V, without a singular value decomposition.
+    """From a triangular factor, without a decomposition of the rows.
 
     `spectral` makes the same set the other way, for directions whose squares leave the range of floats.
     """
 
-    def __init__(self, ridge: Ridge, radius2: float, spectral: Callable[[], SpectralEllipsoid]) -> None:
-        self._inverse, self._alpha, self.centre = ridge.inverse, ridge.alpha, ridge.theta
-        self.radius, self._spectral = math.sqrt(radius2), spectral
+    def __init__(self, ridge: RidgeRegression, radius2: float, spectral: Callable[[], SpectralEllipsoid]) -> None:
+        self._ridge, self.radius, self._spectral = ridge, math.sqrt(radius2), spectral
 
     def _scale_radius(self, factor: float) -> None:
         super()._scale_radius(factor)
         make = self._spectral
         self._spectral = lambda: make().scaled(factor)  # type: ignore[assignment, return-value]
 
-    def maximum(self, directions: Array) -> Array:
+    @property
+    def centre(self) -> Array:
+        return self._ridge.theta
+
+    def maximum(self, directions: Any) -> Array:
         return self.interval(directions)[1]
 
-    def interval(self, directions: Array) -> tuple[Array, Array]:
-        if not are_safe(squares(directions), SAFE_SIZE**2):
+    def interval(self, directions: Any) -> tuple[Array, Array]:
+        ridge = self._ridge
+        if not ridge.is_safe(directions):
             return self._spectral().interval(directions)
-        middle, half = directions @ self.centre, self.radius * np.sqrt(squares(directions @ self._inverse))
+        middle, half = ridge.estimates(directions), self.radius * ridge.widths(directions)
         return middle - half, middle + half
 
-    def support(self, directions: Array) -> Maximum:
-        if not are_safe(squares(directions), SAFE_SIZE**2):
+    def support(self, directions: Any) -> Maximum:
+        ridge = self._ridge
+        if not ridge.is_safe(directions):
             return self._spectral().support(directions)
-        half = directions @ self._inverse
-        root_w = np.sqrt(squares(half))
-        points = self.centre + (self.radius / root_w)[:, None] * (half @ self._inverse.T)
+        root_w, points = ridge.maximisers(directions, self.radius)
         alpha, case = np.empty(len(root_w)), np.empty(len(root_w), dtype=np.int64)
-        alpha.fill(self._alpha)  # np.full takes as long as a small matrix product
+        alpha.fill(ridge.alpha)  # np.full takes as long as a small matrix product
         case.fill(CLOSED_FORM)
-        return Maximum(directions @ self.centre + self.radius * root_w, points, alpha, case)
+        return Maximum(ridge.estimates(directions) + self.radius * root_w, points, alpha, case)
 
-    def widths(self, directions: Array) -> Array:
-        if not are_safe(squares(directions), SAFE_SIZE**2):
-            return self._spectral().widths(directions)
-        return np.sqrt(squares(directions @ self._inverse))
+    def widths(self, directions: Any) -> Array:
+        ridge = self._ridge
+        return ridge.widths(directions) if ridge.is_safe(directions) else self._spectral().widths(directions)
 
     def sample(self, rng: np.random.Generator, spread: float) -> Array:
-        # R⁻¹ is a root of V⁻¹.
-        return np.asarray(self.centre + spread * (self._inverse @ rng.normal(size=len(self.centre))))
+        return self._ridge.sample(rng, spread)
 
     def contains(self, theta: Array, rtol: float) -> bool:
         return self._spectral().contains(theta, rtol)
@@ -196,23 +197,23 @@ class AffineImage(Ellipsoid):
         self._base = self._base.scaled(factor)
 
     @property
-    def centre(self) -> Array:  # type: ignore[override]
+    def centre(self) -> Array:
         return np.asarray(self._shift + self._root @ self._base.centre)
 
-    def maximum(self, directions: Array) -> Array:
+    def maximum(self, directions: Any) -> Array:
         return self.interval(directions)[1]
 
-    def interval(self, directions: Array) -> tuple[Array, Array]:
+    def interval(self, directions: Any) -> tuple[Array, Array]:
         low, high = self._base.interval(directions @ self._root)
         middle = directions @ self._shift
         return low + middle, high + middle
 
-    def support(self, directions: Array) -> Maximum:
+    def support(self, directions: Any) -> Maximum:
         found = self._base.support(directions @ self._root)
         value = found.value + directions @ self._shift
         return Maximum(value, found.points @ self._root.T + self._shift, np.full(len(value), self._alpha), found.case)
 
-    def widths(self, directions: Array) -> Array:
+    def widths(self, directions: Any) -> Array:
         return self._base.widths(directions @ self._root)
 
     def sample(self, rng: np.random.Generator, spread: float) -> Array:

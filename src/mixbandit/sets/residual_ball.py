@@ -1,6 +1,6 @@
 """The set of the paper, Θ = {θ : ‖Φθ − r‖² ≤ R², ‖θ‖ ≤ B} (eq. eqn:ucb_opt_prob): an ellipsoid cut by a ball.
 
-R² comes as its *excess* over the least-squares residual, and the data as the singular value decomposition of Φ. The
+R² comes as its *excess* over the least-squares residual, and the data as a decomposition of Φ. The
 work is done by `dual`, in units in which B, the largest singular value and ‖φ‖ are 1; this module converts to them and
 back, and decides whether Θ is empty.
 
@@ -14,14 +14,14 @@ back, and decides whether Θ is empty.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from mixbandit._checks import LARGEST_MULTIPLIER, SMALLEST_MULTIPLIER, Array
-from mixbandit.data import Spectrum, widened
+from mixbandit.data import Decomposed, Ridged, length, widened
 from mixbandit.sets import dual
 from mixbandit.sets.base import ORIGIN, Maximum
-from mixbandit.sets.directions import length, split
 from mixbandit.sets.ellipsoid import SpectralEllipsoid
 from mixbandit.sets.leaning import Leaning
 
@@ -46,7 +46,7 @@ class ResidualBall:
 
     def __init__(
         self,
-        spectrum: Spectrum,
+        spectrum: Decomposed,
         excess: float,
         norm_bound: float,
         *,
@@ -85,7 +85,7 @@ class ResidualBall:
         radius2 = max(self.rho(alpha), 0.0)
         return SpectralEllipsoid(self.spectrum, alpha, radius2, reported_alpha=alpha + self._shift)
 
-    def ceiling(self, near: Array | None = None) -> SpectralEllipsoid | None:
+    def ceiling(self, near: Any = None) -> SpectralEllipsoid | None:
         """The closed form at the start, or at the multiplier of one direction: the multipliers of a set are alike."""
         if near is None:
             return self.closed_form(self._start)
@@ -105,14 +105,14 @@ class ResidualBall:
         options = {"start": self._start, "margin": self._margin, "shift": self._shift}
         return ResidualBall(self.spectrum, self.excess + slack + margin, self.norm_bound, **options)
 
-    def nearest_point(self) -> Array:
-        """The point of the norm ball with the least residual, (d,): in the set, if any point is."""
-        coordinates = self._problem.z * self._problem.root_s / (self._problem.s + self.nearest_alpha)
-        return np.asarray(self.norm_bound * (self.spectrum.basis @ coordinates))
+    def nearest_coordinates(self) -> Array:
+        """The point of the norm ball with the least residual, (rank,): in the set, if any point is."""
+        problem = self._problem
+        return np.asarray(self.norm_bound * (problem.z * problem.root_s / (problem.s + self.nearest_alpha)))
 
     def distance2(self, theta: Array) -> float:
         """‖Φθ − r‖² minus the least-squares residual, a sum of squares; at most `excess` inside the set."""
-        gap = self.spectrum.singular * (self.spectrum.basis.T @ theta) - self.spectrum.z
+        gap = self.spectrum.singular * self.spectrum.coordinates(theta)[0] - self.spectrum.z
         with np.errstate(over="ignore"):  # further away than any float
             return float(gap @ gap)
 
@@ -122,9 +122,9 @@ class ResidualBall:
         near = distance <= radius * (1.0 + rtol) + self.spectrum.rounding(norm)
         return self.excess >= 0.0 and near and norm <= self.norm_bound * (1.0 + rtol)
 
-    def maximum(self, directions: Array) -> Array:
-        size, inside, null, _ = split(directions, self.spectrum, with_outside=False)
-        return np.asarray(self.norm_bound * size * self._solved(inside, null))
+    def maximum(self, directions: Any) -> Array:
+        parts = self.spectrum.split(directions, attaining=False)
+        return np.asarray(self.norm_bound * parts.size * self._solved(parts.inside, parts.null))
 
     def _solved(self, inside: Array, null: Array) -> Array:
         """Maxima in normalised units, (n,)."""
@@ -132,27 +132,26 @@ class ResidualBall:
         value = dual.solve(self._problem, inside, null, self._start / self._stretch**2, with_theta=False)[0]
         return np.asarray(np.minimum(value + extra, 1.0))
 
-    def interval(self, directions: Array) -> tuple[Array, Array]:
-        size, inside, null, _ = split(directions, self.spectrum, with_outside=False)
+    def interval(self, directions: Any) -> tuple[Array, Array]:
+        size, inside, null, _ = self.spectrum.split(directions, attaining=False)
         n = len(size)
         both = self._solved(np.concatenate((-inside, inside)), np.concatenate((null, null)))
         scale = self.norm_bound * size
         return -scale * both[:n], scale * both[n:]
 
-    def support(self, directions: Array) -> Maximum:
-        size, inside, null, outside = split(directions, self.spectrum, with_outside=True)
-        null, extra = _without_rounding(null)
+    def support(self, directions: Any) -> Maximum:
+        parts = self.spectrum.split(directions, attaining=True)
+        null, extra = _without_rounding(parts.null)
         start = self._start / self._stretch**2
-        value, alpha, case, attained, along_null = dual.solve(self._problem, inside, null, start, with_theta=True)
+        value, alpha, case, attained, along_null = dual.solve(self._problem, parts.inside, null, start, with_theta=True)
         assert attained is not None
-        case = np.where(size > 0.0, case, ORIGIN)
-        points = attained @ self.spectrum.basis.T
-        if outside is not None:
-            points += np.where(null > 0.0, along_null, 0.0)[:, None] * outside
-        points *= self.norm_bound
+        case = np.where(parts.size > 0.0, case, ORIGIN)
+        attained *= self.norm_bound
+        along = np.where(null > 0.0, self.norm_bound * along_null, 0.0)
         if (case == ORIGIN).any():  # where every point of the set attains the maximum, 0
-            points[case == ORIGIN] = self.nearest_point()
-        value = self.norm_bound * size * np.minimum(value + extra, 1.0)
+            attained[case == ORIGIN], along[case == ORIGIN] = self.nearest_coordinates(), 0.0
+        points = self.spectrum.points(attained, along, parts)
+        value = self.norm_bound * parts.size * np.minimum(value + extra, 1.0)
         return Maximum(value, points, alpha * self._stretch**2 + self._shift, case)
 
 
@@ -204,17 +203,6 @@ def _ridge_of_unit_norm(s: Array, z: Array) -> float:
     return alpha
 
 
-def ridge_ball(spectrum: Spectrum, alpha: float, radius: float, norm_bound: float, margin: float) -> ResidualBall:
+def ridge_ball(spectrum: Decomposed, alpha: float, radius: float, norm_bound: float, margin: float) -> ResidualBall:
     """{θ : ‖θ − θ̂_α‖_V ≤ radius, ‖θ‖ ≤ B}, V = ΦᵀΦ + αI: a ball of the residuals of the rows of Φ and √αI."""
-    d, rank = spectrum.basis.shape
-    scale = np.hypot(spectrum.singular, math.sqrt(alpha))
-    rest = np.linalg.qr(spectrum.basis, mode="complete")[0][:, rank:]
-    ridge = Spectrum(
-        singular=np.append(scale, np.full(d - rank, math.sqrt(alpha))),
-        basis=np.column_stack((spectrum.basis, rest)),
-        z=np.append(spectrum.singular / scale * spectrum.z, np.zeros(d - rank)),
-        outside=0.0,
-        lost_singular=np.empty(0),
-        lost_z=np.empty(0),
-    )
-    return ResidualBall(ridge, radius**2, norm_bound, start=alpha, margin=margin, shift=alpha)
+    return ResidualBall(Ridged(spectrum, alpha), radius**2, norm_bound, start=alpha, margin=margin, shift=alpha)

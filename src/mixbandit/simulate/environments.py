@@ -32,13 +32,16 @@ from mixbandit.actions import Arms, Region, as_region
 from mixbandit.bandits import Choice
 from mixbandit.errors import InvalidInput
 from mixbandit.features import FeatureMap, as_feature_map
+from mixbandit.models import FeatureModel
 from mixbandit.search import MOST_CORNERS, THOROUGH, Reach, bound_over_box, can_bound, free_dimensions, search_box
-from mixbandit.sequences import FeatureModel
 from mixbandit.sets import Point
 
-NOISES = ("gaussian", "rademacher", "uniform", "bernoulli")
-# One reward takes 1/4σ² coin flips.
-_LEAST_BERNOULLI_SIGMA = 1e-4
+RANGED = ("bernoulli", "beta", "two-point")
+"""Noise laws of rewards that are means of results in [0, 1]."""
+NOISES = ("gaussian", "rademacher", "uniform", *RANGED)
+# One reward takes 1/4σ² results.
+_LEAST_RANGED_SIGMA = 1e-4
+_BETA_CONCENTRATION = 2.0
 _ROUNDING = 1e-9
 # The optimum over a box is searched with this many times the usual effort, then proven to this share of its size.
 _EFFORT, _PROVEN_TO = THOROUGH.times(8.0), 1e-6
@@ -110,7 +113,7 @@ class _LinearRewards(Environment):
 class LinearEnvironment(_LinearRewards):
     """Rewards φ(a)ᵀθ* + noise on fixed arms or a box; with `context`, a function of a Generator, on rows (x, a).
 
-    `noise` is "gaussian", "rademacher", "uniform" or "bernoulli", all σ-sub-Gaussian. The optimum is known: by
+    `noise` is one of `NOISES`, all σ-sub-Gaussian, as `noisy` describes them. The optimum is known: by
     enumeration, or by a thorough search which, in low dimensions, branch and bound confirms (`optimum_proven`).
     """
 
@@ -236,24 +239,40 @@ def noisy(expected: float, law: str, sigma: float, rng: np.random.Generator) -> 
     """A reward with this expectation and σ-sub-Gaussian noise.
 
     "gaussian"; "rademacher" (±σ); "uniform" (on ±√3σ, whose variance is σ² and which is strictly sub-Gaussian);
-    "bernoulli" (the mean of m = ⌈1/4σ²⌉ coin flips with the expected reward as their chance of heads, which is
-    σ-sub-Gaussian by Hoeffding's lemma).
+    The others are means of `results_per_reward(sigma)` results in [0, 1] whose expectation p is that of the reward:
+    "bernoulli" (1 with chance p, else 0), "beta" (of concentration 2: uniform for p = ½, most results near 0 and 1
+    otherwise), "two-point" (√p with chance √p, else 0).
     """
-    if law == "bernoulli":
-        if sigma < _LEAST_BERNOULLI_SIGMA:
+    if law in RANGED:
+        if sigma < _LEAST_RANGED_SIGMA:
             raise InvalidInput(
-                f"bernoulli noise of sigma={sigma:g} would take {1 / (4 * sigma**2):.1g} coin flips per "
-                f"reward; the smallest sigma allowed is {_LEAST_BERNOULLI_SIGMA:g}"
+                f"{law} noise of sigma={sigma:g} would take {1 / (4 * sigma**2):.1g} "
+                f"{'coin flips' if law == 'bernoulli' else 'results'} per reward; the smallest sigma allowed is "
+                f"{_LEAST_RANGED_SIGMA:g}"
             )
         if not -_ROUNDING <= expected <= 1.0 + _ROUNDING:
-            raise InvalidInput(f"with bernoulli noise expected rewards are probabilities, got {expected:g}")
-        flips = math.ceil(1.0 / (4.0 * sigma**2))
-        return float(rng.binomial(flips, min(max(expected, 0.0), 1.0))) / flips
+            kind = "probabilities" if law == "bernoulli" else "in [0, 1]"
+            raise InvalidInput(f"with {law} noise expected rewards are {kind}, got {expected:g}")
+        return _mean_of_results(min(max(expected, 0.0), 1.0), law, results_per_reward(sigma), rng)
     if law == "gaussian":
         return expected + sigma * float(rng.normal())
     if law == "rademacher":
         return expected + sigma * float(rng.choice((-1.0, 1.0)))
     return expected + math.sqrt(3.0) * sigma * float(rng.uniform(-1.0, 1.0))
+
+
+def results_per_reward(sigma: float) -> int:
+    """⌈1/4σ²⌉: the mean of so many results in [0, 1] is σ-sub-Gaussian by Hoeffding's lemma."""
+    return math.ceil(1.0 / (4.0 * sigma**2))
+
+
+def _mean_of_results(p: float, law: str, m: int, rng: np.random.Generator) -> float:
+    if law == "bernoulli":
+        return float(rng.binomial(m, p)) / m
+    if law == "two-point":
+        return math.sqrt(p) * float(rng.binomial(m, math.sqrt(p))) / m
+    a, b = _BETA_CONCENTRATION * p, _BETA_CONCENTRATION * (1.0 - p)
+    return float(rng.beta(a, b, size=m).mean()) if min(a, b) > 0.0 else p
 
 
 def largest_expected(features: FeatureMap, theta: Array, region: Region) -> tuple[float, bool]:

@@ -1,9 +1,13 @@
 """Tuning: named parameters, assumptions about their values, certificates for any run, and a tuner."""
 
 from mixbandit.tuning.assumptions import Assumptions
-from mixbandit.tuning.certification import Possible, StudyCertificate, certify
+from mixbandit.tuning.certification import certify
+from mixbandit.tuning.fixed_rows import certify_finalists
+from mixbandit.tuning.list_certificate import ListCertificate
 from mixbandit.tuning.parameters import Categorical, Float, Int, Parameter
+from mixbandit.tuning.possible import Possible
 from mixbandit.tuning.space import Space
+from mixbandit.tuning.study_certificate import StudyCertificate
 from mixbandit.tuning.trials import Recommendation, Told, Trial
 from mixbandit.tuning.tuner import Tuner
 
@@ -12,6 +16,7 @@ __all__ = [
     "Categorical",
     "Float",
     "Int",
+    "ListCertificate",
     "Parameter",
     "Possible",
     "Recommendation",
@@ -21,4 +26,5 @@ __all__ = [
     "Trial",
     "Tuner",
     "certify",
+    "certify_finalists",
 ]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 
 from mixbandit._checks import (
     LARGEST_DATUM,
+    LARGEST_SETTING,
     Array,
     as_range,
     check_finite,
+    error_probability,
     nonnegative,
     one_of,
     positive,
@@ -26,18 +28,26 @@ from mixbandit._checks import (
     probability,
     shown,
 )
-from mixbandit._schema import checked, integer, one_of_these, optional, real, record
+from mixbandit._schema import Since, checked, integer, one_of_these, optional, real, record
 from mixbandit.errors import AssumptionsMissing, InvalidInput, reading
 from mixbandit.features import FeatureMap, RandomFourier, WithConstant
-from mixbandit.mixtures import Forecaster, Mixture, Scaled
-from mixbandit.sequences import MartingaleMixture
+from mixbandit.kernels import RBF, ConstantKernel, Kernel, Matern, SumKernel
+from mixbandit.mixtures import MOST_RESULTS, Forecaster, Grid, Mixture
+from mixbandit.models import KernelListModel, Model, as_model
+from mixbandit.sequences import KernelMixture, MartingaleMixture, Moment, ResidualBallSequence, UnknownNoise
+from mixbandit.tuning.parameters import Categorical
 from mixbandit.tuning.space import Space
 
 DIRECTIONS = ("maximize", "minimize")
-# The default model of a function, chosen by measurement (docs/tuning.md): the number of random Fourier features; the
-# length-scale on the unit box, times the root of the number of parameters; the scale of the mixture, in squared widths
-# of the range; the bound on the norm of the function, in widths of the range.
-FEATURES, LENGTHSCALE, PRIOR_SCALE, NORM = 100, 0.2, 0.1, 2.0
+NOISES = ("gaussian",)
+ModelLike = FeatureMap | Kernel | Sequence[Kernel]
+"""Features, a kernel, or a list of kernels."""
+# The default model of a function, chosen by measurement (docs/tuning.md): the length-scale on the unit box, times the
+# root of the number of parameters; the bound on the norm of the function, in widths of the range; the scales of the
+# mixture, in squared widths, and the one whose closed form is acted on.
+LENGTHSCALE, NORM, SCALES, ACTING_SCALE = 0.2, 2.0, (0.01, 0.1, 1.0), 0.1
+# Beyond this many trials a kernel would take too long, and this many random Fourier features stand in for it.
+MOST_ROWS, FEATURES = 2000, 100
 _FEATURE_SEED = 0
 _ROUNDING = 1e-9
 
@@ -48,7 +58,9 @@ class Stated(TypedDict, total=False):
     reward_range: tuple[float, float] | None
     samples: int | None
     sigma: float | None
+    noise: str | None
     norm_bound: float | None
+    planned: int | None
     delta: float
     misspecification: float
     direction: str
@@ -59,11 +71,16 @@ class Assumptions:
     """Assumptions about values, stated once for `Tuner`, `certify`, the Optuna sampler and the command line.
 
     - `reward_range=(low, high)`: *expected* values lie there.
-    - `samples=m`: a value is the mean of m independent results, each in the range; σ is then Hoeffding's,
-      (high − low)/2√m. With the range alone, a value counts as one such result. Accuracy, error rates and mean losses
-      are means; AUC, F1, R², medians and quantiles are not, and neither is the best of several epochs: state `sigma`.
+    - `samples=m`: a value is the mean of m independent results, each in the range, on rows that are new in every
+      trial. With the range alone, a value counts as one such result. Accuracy, error rates and mean losses are means;
+      AUC, F1, R², medians and quantiles are not, and neither is the best of several epochs. A new seed or split that
+      changes the trained model adds noise that `samples` does not cover: state `sigma` or `noise` for these.
     - `sigma`: the noise level of a value. Single values may then lie outside the range.
+    - `noise="gaussian"`: Gaussian noise of one level, which is learnt. Never for accuracies close to an end of the
+      range: values that pile up there are refused.
     - `norm_bound`: a bound on the norm of the function in the model; by default twice the width of the range.
+    - `planned=N`: the number of configurations, if it was fixed before the first trial. Each of them then gets the same
+      share of δ for what its own trials say; otherwise later ones get smaller shares.
     - `delta`: the probability of a wrong statement. `misspecification`: how far expected values may be from the model.
     - `direction`: "maximize" or "minimize"; by default that of the study, or "maximize" without one.
     """
@@ -75,20 +92,26 @@ class Assumptions:
     delta: float = 0.05
     misspecification: float = 0.0
     direction: str | None = None
+    noise: str | None = None
+    planned: int | None = None
 
     def __post_init__(self) -> None:
         if self.direction is not None:
             one_of(self.direction, DIRECTIONS, "direction")
         if self.reward_range is not None:
             object.__setattr__(self, "reward_range", as_range(self.reward_range, "reward_range"))
-        if self.sigma is not None and self.samples is not None:
-            raise InvalidInput("state sigma or samples, not both")
-        if self.samples is not None:
-            object.__setattr__(self, "samples", positive_int(self.samples, "samples"))
+        if self.noise is not None:
+            one_of(self.noise, NOISES, "noise")
+        stated = [name for name in ("sigma", "samples", "noise") if getattr(self, name) is not None]
+        if len(stated) > 1:
+            raise InvalidInput(f"state {stated[0]} or {stated[1]}, not both")
+        for name in ("samples", "planned"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, positive_int(getattr(self, name), name))
         for name in ("sigma", "norm_bound"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, positive(getattr(self, name), name))
-        object.__setattr__(self, "delta", probability(self.delta, "delta"))
+        object.__setattr__(self, "delta", error_probability(self.delta, "delta"))
         object.__setattr__(self, "misspecification", nonnegative(self.misspecification, "misspecification"))
 
     @classmethod
@@ -115,14 +138,26 @@ class Assumptions:
     @property
     def is_stated(self) -> bool:
         """Whether anything bounds the noise."""
-        return self.reward_range is not None or self.sigma is not None
+        return self.reward_range is not None or self.sigma is not None or self.noise is not None
+
+    @property
+    def counts_results(self) -> bool:
+        """Whether the noise is known because values are means of results in a range, or single ones."""
+        return self.sigma is None and self.noise is None
+
+    @property
+    def counted(self) -> int | None:
+        """The samples that count: a mean of more results is, by Jensen's inequality, as safe as one of fewer."""
+        return None if self.samples is None else min(self.samples, MOST_RESULTS)
 
     def check_complete(self) -> None:
         """Raise AssumptionsMissing unless both the noise and the function are bounded."""
-        _ = self.noise, self.norm
+        if self.noise is None:
+            _ = self.level
+        _ = self.norm
 
     @property
-    def noise(self) -> float:
+    def level(self) -> float:
         """σ as stated, or by Hoeffding's lemma."""
         if self.sigma is not None:
             return self.sigma
@@ -130,7 +165,8 @@ class Assumptions:
             raise AssumptionsMissing(
                 "nothing bounds the noise, so nothing can be guaranteed. If single results lie in a range, as "
                 "accuracies do, state reward_range=(0, 1) and samples=…, the number of results that a value averages "
-                "(such as validation points); or state sigma, the standard deviation of a value around its expectation"
+                "(such as validation points); or sigma, the standard deviation of a value around its expectation; "
+                'or noise="gaussian", if the noise is bell-shaped and its level the same everywhere'
             )
         low, high = self.reward_range
         return (high - low) / (2.0 * math.sqrt(self.samples or 1))
@@ -142,13 +178,13 @@ class Assumptions:
             return self.norm_bound
         if self.reward_range is None:
             raise AssumptionsMissing(
-                "sigma bounds the noise, but nothing bounds the function: state reward_range=(low, high), the range of "
+                "nothing bounds the function: state reward_range=(low, high), the range of "
                 "expected values, or norm_bound, a bound on the norm of its parameter vector"
             )
         return NORM * (self.reward_range[1] - self.reward_range[0])
 
     @property
-    def _scale(self) -> float:
+    def scale(self) -> float:
         """The unit of values: quantities measured in it must not depend on how values are scaled."""
         return self.norm / NORM if self.reward_range is None else self.reward_range[1] - self.reward_range[0]
 
@@ -181,7 +217,7 @@ class Assumptions:
 
     def _outside(self, value: Array) -> NDArray[np.bool_]:
         """Whether values lie outside the range, if the noise level comes from it: then it contains all results."""
-        if self.sigma is not None or self.reward_range is None:
+        if not self.counts_results or self.reward_range is None:
             return np.zeros(value.shape, dtype=bool)
         low, high = self.reward_range
         slack = _ROUNDING * (high - low)
@@ -193,28 +229,42 @@ class Assumptions:
         return low, high
 
     def sequence(
-        self, space: Space, features: FeatureMap | None = None, mixture: Mixture | Forecaster | None = None
-    ) -> MartingaleMixture:
-        """The confidence sequence of rewards, before any data."""
+        self,
+        space: Space,
+        features: ModelLike | None = None,
+        mixture: Mixture | Forecaster | None = None,
+        rows: int = 0,
+    ) -> ResidualBallSequence:
+        """The confidence sequence of rewards, before any data; with the default model, for this many of them."""
+        self.check_complete()
         ends = self.reward_range
-        sequence = MartingaleMixture(
-            default_features(space) if features is None else features,
-            sigma=self.noise,
-            norm_bound=self.norm,
-            delta=self.delta,
-            mixture=Scaled(PRIOR_SCALE * self._scale**2) if mixture is None else mixture,
-            reward_range=None if ends is None else (ends[0] - self.offset, ends[1] - self.offset),
-            misspecification=self.misspecification,
-            on_empty="inflate",
-        )
-        inputs = sequence.features.dim_in
+        known: dict[str, Any] = {
+            "norm_bound": self.norm,
+            "delta": self.delta,
+            "reward_range": None if ends is None else (ends[0] - self.offset, ends[1] - self.offset),
+            "misspecification": self.misspecification,
+            "on_empty": "inflate",
+        }
+        if features is None:
+            features = default_kernel(space) if rows <= MOST_ROWS else default_features(space)
+            known["suspects"] = default_suspects(space) if rows <= MOST_ROWS else ()
+        given = as_model(features, space.dim)
+        if self.noise is not None:
+            if mixture is not None:
+                raise InvalidInput("a mixture needs sigma or samples: with noise the forecasts are its own")
+            known.pop("suspects", None)
+            sequence: ResidualBallSequence = UnknownNoise(given, **known)  # type: ignore[arg-type]
+        else:
+            known |= {"sigma": self.level, "mixture": default_mixture(self) if mixture is None else mixture}
+            kind = KernelMixture if isinstance(given, KernelListModel) else MartingaleMixture
+            sequence = kind(given, **known)  # type: ignore[arg-type]
+        inputs = sequence.dim_in
         if inputs != space.dim:
             raise InvalidInput(f"features must take as many inputs as the space has, {space.dim}; got {inputs}")
         return sequence
 
     def __str__(self) -> str:
-        alone = self.sigma is None and self.samples is None
-        known = [f"noise of sigma={self.noise:.4g}{' (1 sample per value: samples not stated)' if alone else ''}"]
+        known = [_noise_in_words(self)]
         if self.reward_range is not None:
             known.append(f"expected values in [{self.reward_range[0]:g}, {self.reward_range[1]:g}]")
         around = f" around {self.offset:g}" if self.offset else ""
@@ -242,6 +292,8 @@ ASSUMPTIONS = record(
         "sigma": optional(real(positive)),
         "norm_bound": optional(real(positive)),
         "delta": real(probability),
+        "noise": Since(optional(one_of_these(*NOISES))),
+        "planned": Since(optional(integer(1))),
         "misspecification": real(nonnegative),
         "direction": optional(one_of_these(*DIRECTIONS)),
     }
@@ -249,7 +301,113 @@ ASSUMPTIONS = record(
 """The state of assumptions."""
 
 
+def _noise_in_words(assumptions: Assumptions) -> str:
+    if assumptions.noise is not None:
+        return "Gaussian noise of one level, the same for all configurations"
+    if assumptions.sigma is not None:
+        return f"noise of sigma={assumptions.sigma:.4g}"
+    if assumptions.samples is None:
+        return "values that are single results each (samples not stated)"
+    plural = "s" if assumptions.samples > 1 else ""
+    return f"values that average {assumptions.samples} independent result{plural} on new rows"
+
+
+def default_mixture(assumptions: Assumptions) -> Grid:
+    """The mixture of a sequence with a stated noise level."""
+    return Grid(mixture_scales(assumptions))
+
+
+def mixture_scales(assumptions: Assumptions) -> list[float]:
+    """The scales of mixtures, in squared units of values."""
+    # Scales beyond what a mixture takes are of values so small or large that it does not matter which.
+    most = LARGEST_SETTING
+    return [min(max(c * assumptions.scale**2, 1.0 / most), most) for c in SCALES]
+
+
+def outgrowing(assumptions: Assumptions, space: Space, moment: Moment) -> Moment:
+    """A moment of the default model that turns to features when there are too many trials for its kernel."""
+    if moment.model.kernel != default_kernel(space):
+        return moment
+    mixture = None if assumptions.noise is not None else moment.rule.mixture  # type: ignore[attr-defined]
+    return moment.until(MOST_ROWS, assumptions.sequence(space, default_features(space), mixture).moment)
+
+
+def acting_alpha(assumptions: Assumptions) -> float | None:
+    """The multiplier of the closed form that suits acting with the default mixture; None: no one does."""
+    return None if assumptions.noise is not None else assumptions.level**2 / (ACTING_SCALE * assumptions.scale**2)
+
+
+def check_values(assumptions: Assumptions, values: Array) -> None:
+    """Refuse Gaussian noise where values pile up at an end of the range: there they are no such values."""
+    if assumptions.noise is None or assumptions.reward_range is None:
+        return
+    for end in assumptions.reward_range:
+        piled = int(np.count_nonzero(values == end))
+        if piled > 1:
+            raise InvalidInput(
+                f"noise={assumptions.noise!r} does not fit: {piled} of {len(values)} values are exactly {end:g}, the "
+                "end of reward_range, where guarantees for Gaussian noise fail. If values are means of results in the "
+                "range, state samples=…, the number of results, instead"
+            )
+
+
+def spread_of(assumptions: Assumptions, value: float | None) -> float | None:
+    """About how much values scatter around this expected value, for estimates; None if nothing says so."""
+    if assumptions.noise is not None:
+        return None
+    if not assumptions.counts_results or assumptions.reward_range is None or value is None:
+        return assumptions.level
+    low, high = assumptions.reward_range
+    p = min(max((value - low) / (high - low), 0.02), 0.98)
+    return (high - low) * math.sqrt(p * (1.0 - p) / (assumptions.samples or 1))
+
+
+def is_default(model: Model, space: Space) -> bool:
+    """Whether nobody stated another model: it is the default kernel, or the features that stand in for it."""
+    if model.kernel == default_kernel(space):
+        return True
+    return model.features is not None and _same_features(model.features, default_features(space))
+
+
+def in_words(model: Model, space: Space) -> str:
+    """What a model assumes of expected values."""
+    if not is_default(model, space):
+        return model.given.replace("rewards", "values")
+    words = (
+        "expected values that change smoothly: no jump inside a parameter's range, and nothing much narrower than "
+        f"{LENGTHSCALE * math.sqrt(len(space)):.0%} of it. A spike that no trial came near to would not be noticed"
+    )
+    if model.features is None:
+        return words
+    return f"{words}. Beyond {MOST_ROWS:,} trials, {FEATURES} random features stand in for it"
+
+
+def _same_features(one: FeatureMap, other: FeatureMap) -> bool:
+    origin = np.zeros((1, other.dim_in))
+    same_shape = (one.dim_in, one.dim) == (other.dim_in, other.dim)
+    return type(one) is type(other) and same_shape and np.array_equal(one.evaluate(origin), other.evaluate(origin))
+
+
+def default_kernel(space: Space) -> Kernel:
+    """The default model of a function: a constant, and a smooth function around it."""
+    return RBF(LENGTHSCALE * math.sqrt(len(space))) + ConstantKernel()
+
+
+def default_suspects(space: Space) -> list[Kernel]:
+    """What the default model must not be used for: functions that jump, in any direction or along one parameter, and
+    functions that are two or four times as rough.
+    """
+    lengthscale, constant = LENGTHSCALE * math.sqrt(len(space)), ConstantKernel()
+    jumps: list[Kernel] = [Matern(0.5, 2.0 * lengthscale), Matern(1.5, 0.5 * lengthscale)]
+    bumps = [RBF(0.5 * lengthscale), RBF(0.25 * lengthscale)]
+    numeric = [space.columns(name)[0] for name in space if not isinstance(space[name], Categorical)]
+    if len(numeric) > 1:
+        along = [Matern(0.5, 2.0 * LENGTHSCALE).on([column]) for column in numeric]
+        jumps.append(SumKernel(along) * (1.0 / len(along)))
+    return [kernel + constant for kernel in (*jumps, *bumps)]
+
+
 def default_features(space: Space) -> FeatureMap:
-    """The default features of a function; always the same for a space."""
+    """Features with about the same products, for many trials; always the same for a space."""
     lengthscale = LENGTHSCALE * math.sqrt(len(space))
     return WithConstant(RandomFourier(space.dim, FEATURES, lengthscale, rng=_FEATURE_SEED))

@@ -2,29 +2,45 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from mixbandit import bandits, plots
-from mixbandit._checks import Array, one_of
+from mixbandit._checks import Array, flag, one_of
 from mixbandit._extras import import_extra
 from mixbandit.bandits import persistent
 from mixbandit.bandits.choosing import READING_SEED
 from mixbandit.errors import AssumptionsRefutedWarning, InvalidInput, warn_user
-from mixbandit.search import Pessimism, search_box
+from mixbandit.mixtures import Forecaster, Mixture
 from mixbandit.sequences import Audit, Moment
-from mixbandit.tuning.assumptions import Assumptions
-from mixbandit.tuning.certification import StudyCertificate, study_certificate
+from mixbandit.tuning.assumptions import Assumptions, ModelLike, check_values, in_words
+from mixbandit.tuning.comparing import Comparison, compare
+from mixbandit.tuning.confirming import Finalist
+from mixbandit.tuning.evidence import Trials
+from mixbandit.tuning.judgement import Judgement
+from mixbandit.tuning.modelling import certifying
+from mixbandit.tuning.recommending import certificate_fields, likeliest, safest
+from mixbandit.tuning.selection import NOMINATION
 from mixbandit.tuning.space import Space
-from mixbandit.tuning.trials import Interval, Recommendation, Told
+from mixbandit.tuning.study_certificate import StudyCertificate
+from mixbandit.tuning.trials import Recommendation, Told, TrustedInterval
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+
+_IGNORED = {"sem": "standard errors are estimates, which bound nothing: they only steer what is tried next"}
+
+
+class Note(NamedTuple):
+    """What is known of a pending trial beyond its choice."""
+
+    parameters: Mapping[str, Any] | None = None  # as they were given
+    nomination: int = 0  # the number of the finalist that it confirms; 0 if none
 
 
 class TunerState(NamedTuple):
@@ -34,6 +50,10 @@ class TunerState(NamedTuple):
     history: persistent.Map = persistent.EMPTY  # values, in the order in which they came
     spread_used: int = 0  # initial configurations asked for so far
     said_refuted: bool = False  # whether the user has been told that the values refute the assumptions
+    nominated: tuple[Finalist, ...] = ()  # finalists, in the order of their nomination
+    notes: persistent.Map = persistent.EMPTY  # about pending trials, by id
+    ordered: bool = True  # whether values came in the order of play
+    errors: persistent.Map = persistent.EMPTY  # standard errors of values, by their places in the history
 
 
 class Reports:
@@ -42,10 +62,12 @@ class Reports:
     space: Space
     assumptions: Assumptions
     state: TunerState
+    model: tuple[ModelLike | None, Mixture | Forecaster | None]  # features and mixture, where they were given
+    _judged: tuple[Any, Judgement] | None = None
 
     @property
     def moment(self) -> Moment:
-        """What is known from the told values, in terms of rewards."""
+        """What the tuner acts on, in terms of rewards."""
         return self.state.bandit.moment
 
     @property
@@ -58,45 +80,104 @@ class Reports:
         """Whether the values have ever refuted the assumptions."""
         return self.state.bandit.refuted or self.moment.is_refuted
 
-    def recommend(self, by: str = "lower") -> Recommendation:
-        """The configuration with the best guaranteed value (by "lower"), or with the best estimate (by "mean")."""
-        one_of(by, ("lower", "mean"), "by")
-        self._check_told()
-        moment, rng = self.moment, np.random.default_rng(READING_SEED)
-        # The certificate starts here too, so that it is about the same configuration.
-        score = Pessimism(moment.exact) if by == "lower" else moment.exact.scaled(0.0)
-        row = search_box(score, moment.model, self.space.region, rng, warm=self.state.bandit.warm).action
-        row = self.space.snapped(row)
-        return Recommendation(self.space.decode(row), self._interval_at(row), by, not self.refuted)
+    @property
+    def _hints(self) -> Array | None:
+        """Rows from which searches for the best bounds start, besides random ones."""
+        return self.state.bandit.warm
 
-    def certificate(self) -> StudyCertificate:
-        """What is guaranteed about the recommended configuration, and which ones can still be better."""
+    @property
+    def judgement(self) -> Judgement:
+        """All that is known about configurations, from the model and from their own trials."""
+        now = self.state.history, self.state.bandit.moment, self.refuted
+        if self._judged is None or self._judged[0] != now:
+            self._judged = now, self._judge()
+        return self._judged[1]
+
+    def _judge(self, model: Moment | None = None) -> Judgement:
+        """With an earlier `model`, what it says still holds, and need not be made again."""
+        history, known = self.history, self.assumptions
+        if len(history) != self.moment.t:  # values that came without their trials, as through the sampler
+            return Judgement(self.space, known, self.moment, None, self.refuted)
+        configurations = [told.parameters for told in history]
+        values = np.array([told.value for told in history])
+        check_values(known, values)
+        nominations = np.array([told.nomination for told in history], dtype=np.int64)
+        ordered, rows = self.state.ordered, self.space.encode_all(configurations)
+        trials = Trials(configurations, rows, values, nominations if ordered else 0 * nominations, ordered)
+        if model is None:
+            model = certifying(known, self.space, *self.model, rows, known.reward(values), ordered=ordered)
+        return Judgement(self.space, known, model, trials, self.refuted)
+
+    def recommend(self, by: str = "lower", *, tried: bool = False) -> Recommendation:
+        """The configuration with the best guaranteed value (by "lower"), or with the best estimate (by "mean").
+
+        `tried=True` recommends only what was tried. The recommendation says whether it was.
+        """
+        one_of(by, ("lower", "mean"), "by")
+        only = flag(tried, "tried")
         self._check_told()
-        self._say_if_refuted()
+        judgement = self._examined()
+        row = safest(judgement, self._hints, only) if by == "lower" else likeliest(judgement, only)
+        worth = judgement.of_row(row)
+        return Recommendation(
+            judgement.given(row), worth.interval, by, worth.trusted and not self.refuted, worth.trials, worth.evidence
+        )
+
+    def certificate(self, *, tried: bool = False) -> StudyCertificate:
+        """What is guaranteed about the recommended configuration, and how much better any other can be.
+
+        `tried=True` recommends only what was tried.
+        """
+        only = flag(tried, "tried")
+        self._check_told()
         rng = np.random.default_rng(READING_SEED)
-        warm, refuted = self.state.bandit.warm, self.refuted
-        found = study_certificate(self.moment, self.assumptions, self.space, rng, warm=warm, refuted=refuted)
+        fields = certificate_fields(self._examined(), rng, warm=self._hints, tried=only)
+        found = StudyCertificate(**fields, unused=_IGNORED if any(persistent.items(self.state.errors)) else {})
         if not found.trusted:  # bounds can contradict the range even if the set and the noise do not
             self._note_refuted()
         return found
 
     def audit(self) -> Audit:
         """What the values say about the assumptions."""
-        return dataclasses.replace(self.moment.audit(), reward_range=self.assumptions.reward_range)
+        return self.judgement.audit()
 
-    def interval(self, parameters: Mapping[str, Any]) -> Interval:
-        """An interval for the expected value of any configuration, tried or not, under the assumptions."""
-        return self._interval_at(self.space.encode(parameters))
+    def interval(self, parameters: Mapping[str, Any]) -> TrustedInterval:
+        """An interval for the expected value of any configuration, tried or not, under the assumptions.
+
+        Its `trusted` is False once the values have refuted the assumptions.
+        """
+        self.space.encode(parameters)
+        worth = self._examined().of(parameters)
+        return TrustedInterval(worth.interval, worth.trusted and not self.refuted)
+
+    def improvement(self, over: Mapping[str, Any]) -> Comparison:
+        """How much better the recommended configuration is than another one; larger is better in either direction."""
+        self.space.encode(over)
+        return self.certificate().improvement(over)
+
+    def compare(
+        self, one: Mapping[str, Any], other: Mapping[str, Any], pairs: Sequence[tuple[float, float]] | None = None
+    ) -> Comparison:
+        """How much larger the expected value of one configuration is than that of another.
+
+        `pairs` are values of both that belong together, such as results on the same rows; they speak alone then, at a
+        δ of their own.
+        """
+        for parameters in (one, other):
+            self.space.encode(parameters)
+        return compare(self._examined(), one, other, pairs)
 
     def to_frame(self) -> pd.DataFrame:
         """The history as a pandas DataFrame with Optuna's column names, which `certify` reads."""
         rows = [
             {
+                "number": number,
                 "value": told.value,
                 **{f"params_{name}": value for name, value in told.parameters.items()},
                 **dict(zip(("lower", "upper"), told.interval or (), strict=False)),
+                **({NOMINATION: told.nomination} if told.nomination else {}),
             }
-            for told in self.history
+            for number, told in enumerate(self.history)
         ]
         frame: pd.DataFrame = import_extra("pandas", extra="frames").DataFrame(rows)
         return frame
@@ -108,6 +189,13 @@ class Reports:
         ends = np.array([told.interval or nothing for told in history]).reshape(-1, 2)
         values = np.array([told.value for told in history])
         return plots.tuning(values, ends[:, 0], ends[:, 1], self.recommend().interval)
+
+    def _examined(self) -> Judgement:
+        """The judgement, after testing the assumptions; says so once if the values refute them."""
+        judgement = self.judgement
+        if self.refuted or not self.moment.is_trusted or not judgement.trusted:
+            self._note_refuted()
+        return judgement
 
     def _say_if_refuted(self) -> None:
         """If the values refute the assumptions, say so once, in the user's units."""
@@ -124,16 +212,10 @@ class Reports:
     def say_refuted(self) -> None:
         """Warn that the values refute the assumptions."""
         warn_user(
-            f"at level {self.assumptions.delta:g} the values refute {self.assumptions}, or that expected values are "
-            "linear in the features: nothing is guaranteed any more; see audit()",
+            f"at level {self.assumptions.delta:g} the values refute {self.assumptions}, or "
+            f"{in_words(self.moment.model, self.space)}: nothing is guaranteed any more; see audit()",
             AssumptionsRefutedWarning,
         )
-
-    def _interval_at(self, row: Array) -> Interval:
-        ends = self.moment.interval(self.moment.directions(row[None]))
-        if ends.contradicts:
-            self._note_refuted()
-        return self.assumptions.interval(float(ends.lower[0]), float(ends.upper[0]))
 
     def _check_told(self) -> None:
         if not self.moment.t:

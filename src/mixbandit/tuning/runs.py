@@ -6,6 +6,7 @@ Only completed trials count: pruned and failed ones have no comparable value. No
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,17 +14,20 @@ from dataclasses import dataclass, field
 from typing import Any, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mixbandit._checks import Array, as_path, one_of, shown
+from mixbandit._checks import Array, as_path, is_integer, one_of, shown
 from mixbandit.actions import MixedBox
 from mixbandit.errors import InvalidInput
 from mixbandit.tuning.assumptions import DIRECTIONS
 from mixbandit.tuning.columns import ABSENT, Codes, Column, Mask, column_of, missing
 from mixbandit.tuning.parameters import Categorical, Float, Int, Parameter
-from mixbandit.tuning.selection import COMPLETE, Selected, no_selection, selected
+from mixbandit.tuning.selection import COMPLETE, NOMINATION, Selected, no_selection, selected
 from mixbandit.tuning.space import Space
 from mixbandit.tuning.tables import CsvFile, Frame, Progress, Table, masked
 
+# As many different values in order of size are no coincidence.
+_SORTED = 8
 CONSTANT, OUTSIDE = "never varies", "not in the space"
 
 
@@ -66,10 +70,15 @@ class Run:
     inferred: bool = False  # whether the space was inferred from the data
     says_direction: bool = False  # whether the run itself states its direction
     feasible: Mask | None = None  # (n,), which trials are known to satisfy the constraints; None without constraints
+    nominations: NDArray[np.int64] | None = None  # (n,), which finalist a trial confirms, 0 for none; None without any
+    ordered: bool = True  # whether the order is that of play
+    given: Sequence[Mapping[str, Any]] | None = None  # the configurations as they were given; None for a table
 
     @property
-    def configurations(self) -> Configurations:
-        return Configurations(self.columns, len(self.values))
+    def configurations(self) -> Sequence[Mapping[str, Any]]:
+        if self.given is None:
+            return Configurations(self.columns, len(self.values))
+        return [{n: v for n, v in each.items() if n in self.space} for each in self.given]
 
     @property
     def rows(self) -> Array:
@@ -105,14 +114,16 @@ def read_run(
     direction: str | None = None,
     value: str | None = None,
     parameters: Sequence[str] | None = None,
+    ordered: bool | None = None,
     progress: Progress = lambda rows: None,
 ) -> Run:
     """The run in an Optuna study, a DataFrame, a CSV file, or a list of (configuration, value).
 
     `value` names the column of values in a table, by default "value", and `parameters` those of the parameters: by
     default the `params_…` columns if there are any, else all others. `space` is needed if the data do not determine
-    it; for a table the default is the space its rows span. `direction` defaults to the study's. `progress` is called
-    with the number of rows read so far.
+    it; for a table the default is the space its rows span. `direction` defaults to the study's. `ordered` says whether
+    the rows of a table, or a list, are in the order of play; by default a list is, and a table if a column numbers the
+    trials. `progress` is called with the number of rows read so far.
     """
     if direction is not None:
         one_of(direction, DIRECTIONS, "direction")
@@ -121,26 +132,29 @@ def read_run(
     if space is not None and parameters is not None:
         raise InvalidInput("state the space or the parameters, not both: a space names its parameters")
     if Frame.is_one(history):
-        return _from_table(Frame(history), space, direction, value, parameters)
+        return _from_table(Frame(history), space, direction, value, parameters, ordered)
     if isinstance(history, str) and "://" in history:
         raise InvalidInput(
             f"a storage holds studies: certify(optuna.load_study(storage={shown(masked(history))}, study_name=…))"
         )
     if isinstance(history, str | os.PathLike):
-        return _from_table(CsvFile(as_path(history, "history"), progress), space, direction, value, parameters)
-    for name, given in (("value", value), ("parameters", parameters)):
-        if given is not None:
-            raise InvalidInput(
-                f"{name} names columns of a table; got {name}={shown(given)} for a {type(history).__name__}"
-            )
+        return _from_table(CsvFile(as_path(history, "history"), progress), space, direction, value, parameters, ordered)
+    if isinstance(history, Sequence) and history and all(_is_pair(item) for item in history):
+        _only_for_tables(history, value=value, parameters=parameters)
+        return _from_pairs(history, space, direction, ordered)
+    _only_for_tables(history, value=value, parameters=parameters, ordered=ordered)
     if hasattr(history, "get_trials") and hasattr(history, "directions"):
         return _from_study(history, space, direction)
-    if isinstance(history, Sequence) and history and all(_is_pair(item) for item in history):
-        return _from_pairs(history, space, direction)
     raise InvalidInput(
-        "history must be an Optuna study, a DataFrame, the path of a CSV file or a list of (configuration, value), "
-        f"got {type(history).__name__}"
+        "history must be an Optuna study, a fitted scikit-learn search, a DataFrame, the path of a CSV file or a list "
+        f"of (configuration, value), got {type(history).__name__}"
     )
+
+
+def _only_for_tables(history: Any, **options: Any) -> None:
+    for name, given in options.items():
+        if given is not None:
+            raise InvalidInput(f"{name} is about a table; got {name}={shown(given)} for a {type(history).__name__}")
 
 
 def _is_pair(item: Any) -> bool:
@@ -168,7 +182,14 @@ def _from_study(study: Any, space: Space | None, direction: str | None) -> Run:
         dict.fromkeys(outside, CONSTANT if space is None else OUTSIDE),
         says_direction=True,
         feasible=_feasible(complete),
+        nominations=np.array([_nomination(trial) for trial in complete], dtype=np.int64),
+        given=[trial.params for trial in complete],
     )
+
+
+def _nomination(trial: Any) -> int:
+    given = getattr(trial, "user_attrs", {}).get(NOMINATION, 0)
+    return given if is_integer(given) and given > 0 else 0
 
 
 def _columns(configurations: Sequence[Mapping[str, Any]]) -> dict[str, Column]:
@@ -270,7 +291,7 @@ def _condition(
     )
 
 
-def _from_pairs(pairs: Sequence[Any], space: Space | None, direction: str | None) -> Run:
+def _from_pairs(pairs: Sequence[Any], space: Space | None, direction: str | None, ordered: bool | None) -> Run:
     values = column_of([ABSENT if missing(number) else number for _, number in pairs], "value")
     names = dict.fromkeys(name for configuration, _ in pairs for name in configuration)
     unknown = [] if space is None else [name for name in names if name not in space]
@@ -279,16 +300,22 @@ def _from_pairs(pairs: Sequence[Any], space: Space | None, direction: str | None
             f"parameters must be {', '.join(map(repr, space or ()))}: {', '.join(map(shown, unknown))} unknown"
         )
     columns = _columns([configuration for configuration, _ in pairs])
-    return _of_columns(no_selection(columns, values), space, direction)
+    run = _of_columns(no_selection(columns, values), space, direction, ordered)
+    return dataclasses.replace(run, given=[configuration for configuration, number in pairs if not missing(number)])
 
 
 def _from_table(
-    table: Table, space: Space | None, direction: str | None, value: Any, parameters: Sequence[Any] | None
+    table: Table,
+    space: Space | None,
+    direction: str | None,
+    value: Any,
+    parameters: Sequence[Any] | None,
+    ordered: bool | None,
 ) -> Run:
-    return _of_columns(selected(table, value, parameters, space), space, direction)
+    return _of_columns(selected(table, value, parameters, space), space, direction, ordered)
 
 
-def _of_columns(found: Selected, space: Space | None, direction: str | None) -> Run:
+def _of_columns(found: Selected, space: Space | None, direction: str | None, ordered: bool | None) -> Run:
     _check_some(len(found.values), found.left_out)
     unused = dict(found.unused)
     constant = [name for name, column in found.columns.items() if space is None and not column.varies]
@@ -304,7 +331,16 @@ def _of_columns(found: Selected, space: Space | None, direction: str | None) -> 
         unused,
         inferred=space is None,
         feasible=found.feasible,
+        nominations=found.nominations,
+        ordered=(found.ordered if ordered is None else ordered) and not _is_sorted(found.values),
     )
+
+
+def _is_sorted(values: Array) -> bool:
+    """Whether values come in order of size: then the order of rows is not that of play."""
+    steps = np.diff(values)
+    one_way = bool((steps >= 0.0).all() or (steps <= 0.0).all())
+    return one_way and int(np.count_nonzero(steps)) + 1 >= _SORTED
 
 
 def space_spanned(columns: Mapping[str, Column]) -> Space:

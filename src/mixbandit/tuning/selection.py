@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mixbandit._checks import Array, shown
+from mixbandit._checks import Array, as_text, is_integer, shown
 from mixbandit.errors import InvalidInput
-from mixbandit.tuning.columns import ABSENT, Choices, Column, Mask, Numbers
+from mixbandit.tuning.columns import ABSENT, LARGEST_EXACT, Choices, Column, Mask, Numbers
 from mixbandit.tuning.parameters import Categorical
 from mixbandit.tuning.space import Space
 from mixbandit.tuning.tables import Table
@@ -30,6 +31,12 @@ _NOT_A_PARAMETER, _NOT_NAMED, _OUTSIDE, _OF_FRAME = (
     "not in the space",
     "the index of a saved DataFrame",
 )
+# Which finalist a trial confirms, as a column of its own or as an attribute in Optuna's DataFrames.
+NOMINATION = "mixbandit_nomination"
+_NOMINATIONS = (NOMINATION, f"user_attrs_{NOMINATION}")
+# Trial numbers, which tell the order of play.
+_NUMBERS = ("number", "trial_number", "trial_id", "trial", "iteration")
+_NO_ORDER = "no different numbers"
 # Names that tuners give to what they write beside parameters.
 _BOOKKEEPING = {
     *("number", "trial", "trial_id", "trial_number", "id", "run", "run_id", "uuid", "index", "iteration"),
@@ -48,6 +55,8 @@ class Selected:
     unused: Mapping[str, str]
     written: Mapping[str, str] = field(default_factory=dict)  # the column of each parameter
     feasible: Mask | None = None
+    nominations: NDArray[np.int64] | None = None  # which finalist a row confirms, 0 for none
+    ordered: bool = False  # whether rows are in the order of play
 
 
 def no_selection(columns: Mapping[str, Column], values: Column) -> Selected:
@@ -59,6 +68,7 @@ def no_selection(columns: Mapping[str, Column], values: Column) -> Selected:
         left_out,
         {},
         {name: name for name in columns},
+        ordered=True,
     )
 
 
@@ -73,7 +83,8 @@ def selected(table: Table, value: Any, parameters: Sequence[Any] | None, space: 
         raise InvalidInput(
             f"no column {shown(target)} of values among {_listed(table.names)}: name it as `value` (--value)"
         )
-    others, index = [name for name in table.names if name != target], _index_of(table)
+    nomination = next((name for name in _NOMINATIONS if name in table.names), None)
+    others, index = [name for name in table.names if name not in (target, nomination)], _index_of(table)
     if parameters is not None:
         names, reason = _stated(parameters, others, target), _NOT_NAMED
     elif space is not None:
@@ -83,6 +94,8 @@ def selected(table: Table, value: Any, parameters: Sequence[Any] | None, space: 
     is_state = _STATE in others and _STATE not in names.values()
     constraints = [name for name in others if name.startswith(_CONSTRAINTS) and name not in names.values()]
     spare = [n for n in others if n not in names.values() and n not in constraints and not (is_state and n == _STATE)]
+    number = next((name for name in _NUMBERS if name in spare), None)
+    spare = [name for name in spare if name != number]
     unused = {name: _OF_FRAME if name == index else reason for name in spare} | dict(table.ignored)
     values = table.column(target)
     counts, left_out = _completed(table.column(_STATE), table.rows) if is_state else (np.ones(table.rows, bool), {})
@@ -91,18 +104,40 @@ def selected(table: Table, value: Any, parameters: Sequence[Any] | None, space: 
     if space is not None:
         columns = {name: _with_none(column, name, space) for name, column in columns.items()}
     _check_covered([n for n in spare if n.startswith(_PREFIX)], table, counts, space is not None)
+    order = None if number is None else _order(table.column(number).kept(counts))
+    if number is not None and order is None:
+        unused[number] = _NO_ORDER
+    kept = slice(None) if order is None else order
+    feasible = _feasible({name: table.column(name, lists=True).kept(counts) for name in constraints})
     return Selected(
-        columns,
-        values.kept(counts).numbers(target),
+        {name: column.kept(kept) for name, column in columns.items()},
+        values.kept(counts).kept(kept).numbers(target),
         {**left_out, **without},
         unused,
         names,
-        _feasible({name: table.column(name, lists=True).kept(counts) for name in constraints}),
+        None if feasible is None else feasible[kept],
+        None if nomination is None else _nominations(table.column(nomination).kept(counts).kept(kept)),
+        ordered=order is not None,
     )
 
 
+def _order(numbers: Column) -> NDArray[np.int64] | None:
+    """The order of play, from trial numbers; None if they do not tell it."""
+    if not isinstance(numbers, Numbers) or not numbers.present.all() or len(np.unique(numbers.cells)) < len(numbers):
+        return None
+    return np.argsort(numbers.cells, kind="stable")
+
+
+def _nominations(column: Column) -> NDArray[np.int64]:
+    if not isinstance(column, Numbers) or not column.whole:
+        return np.zeros(len(column), dtype=np.int64)
+    return np.maximum(np.where(column.present, column.cells, 0.0), 0.0).astype(np.int64)
+
+
 def _name(given: Any, what: str) -> str:
-    if isinstance(given, bool) or not isinstance(given, str | int | np.integer):
+    if isinstance(given, str):
+        return as_text(given, what)
+    if not is_integer(given) or abs(int(given)) > LARGEST_EXACT:  # Python refuses to write out very long ones
         raise InvalidInput(f"{what} must be the name of a column, got {shown(given)}")
     return str(given)
 

@@ -191,6 +191,30 @@ SPACE = record(
 """The state of a space."""
 
 
+def centre(space: Space) -> Array:
+    """The row in the middle of all ranges, with the first of all choices."""
+    return space.encode(space.decode(np.full(space.dim, 0.5)))
+
+
 def same_row(one: Array, other: Array) -> bool:
     """Whether two rows encode the same configuration, up to rounding."""
     return bool(np.abs(one - other).max() <= _ROUNDING)
+
+
+def enumerated(space: Space, most: int) -> Array | None:
+    """All configurations as rows, in order; None if they are more than `most`, or infinitely many."""
+    count, parts = 1, list[Array]()
+    for parameter in space.values():
+        is_category = isinstance(parameter, Categorical)
+        count *= parameter.width if is_category else 0 if parameter.levels is None else len(parameter.levels)
+    if not 0 < count <= most:  # 0: a continuum
+        return None
+    for parameter in space.values():
+        levels = np.eye(parameter.width) if isinstance(parameter, Categorical) else parameter.levels
+        assert levels is not None
+        parts.append(levels)
+    places = np.indices([len(levels) for levels in parts]).reshape(len(parts), count)
+    rows = np.hstack([levels[place] for levels, place in zip(parts, places, strict=True)])
+    if isinstance(space.region, MixedBox) and space.conditions:
+        rows = np.unique(space.region.pinned(rows), axis=0)
+    return rows

@@ -109,10 +109,14 @@ class Frame(Table):
         return any(all(hasattr(history, name) for name in names) for names in (*marks, arrow))
 
     def column(self, name: str, *, lists: bool = False) -> Column:
-        cells = [ABSENT if missing(cell) else cell for cell in self._cells[self.names.index(name)]()]
+        cells = [ABSENT if missing(cell) else cell for cell in self.cells(name)]
         if lists:
             cells = [tuple(cell) if isinstance(cell, list) else cell for cell in cells]
         return column_of(cells, name)
+
+    def cells(self, name: str) -> Sequence[Any]:
+        """The cells of a column as the frame has them."""
+        return self._cells[self.names.index(name)]()
 
 
 def _pandas_cells(frame: Any, i: int) -> list[Any]:

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from mixbandit.bandits import Choice
 from mixbandit.tuning.assumptions import Assumptions
 
 Interval = tuple[float, float]
+
+
+class TrustedInterval(tuple[float, float]):
+    """(low, high), and whether that is guaranteed under the assumptions."""
+
+    trusted: bool  # False: the values refute the assumptions, and nothing is guaranteed
+
+    def __new__(cls, ends: Iterable[float], trusted: bool = True) -> Self:
+        new = super().__new__(cls, ends)
+        new.trusted = trusted
+        return new
+
+    def __repr__(self) -> str:
+        return super().__repr__() if self.trusted else f"{super().__repr__()} NOT TRUSTED"
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +61,8 @@ class Told:
     parameters: dict[str, Any]
     value: float
     interval: Interval | None = None
+    nomination: int = 0  # the number of the finalist that it confirms; 0 if none
+    sem: float | None = None  # its standard error, where one was told: for acting only
 
 
 @dataclass(frozen=True)
@@ -56,3 +73,5 @@ class Recommendation:
     interval: Interval
     by: str
     trusted: bool = True  # False: the values refute the assumptions, and nothing is guaranteed
+    tried: int = 0  # how often it was tried
+    evidence: str = "model"  # what says that it is worth at least so much: the "model", or its "own trials"

@@ -18,17 +18,20 @@ from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, RandomSampler
 from optuna.trial import FrozenTrial, TrialState
 
-from mixbandit._checks import as_generator, flag, nonnegative, nonnegative_int, shown
+from mixbandit._checks import as_generator, flag, nonnegative, nonnegative_int, positive_int, shown
 from mixbandit.errors import AssumptionsRefutedWarning, InvalidInput, warn_user
 from mixbandit.integrations.optuna.certifying import certify_study
+from mixbandit.integrations.optuna.confirming import confirmation
 from mixbandit.integrations.optuna.saying import Said
 from mixbandit.integrations.optuna.stopping import StopOnGap, as_space
 from mixbandit.integrations.optuna.storage import attach, identity, publish
 from mixbandit.integrations.optuna.trials import Reading, Scale, as_distribution, modelled, value_of
 from mixbandit.tuning import Assumptions, Parameter, Space, StudyCertificate, Trial, Tuner
 from mixbandit.tuning.assumptions import Stated
+from mixbandit.tuning.confirming import Confirmation
+from mixbandit.tuning.finals import SETTLED
 from mixbandit.tuning.space import same_row
-from mixbandit.tuning.tuner import EXPLORATION, INITIAL
+from mixbandit.tuning.tuner import INITIAL
 
 if TYPE_CHECKING:
     from optuna.study import Study
@@ -37,6 +40,8 @@ _logger = logging.getLogger(__name__)
 
 # Attributes of a trial: the interval of its expected value, known when it was chosen.
 LOWER, UPPER = "mixbandit_lower", "mixbandit_upper"
+# Attribute of a trial that was chosen after the values had refuted the assumptions.
+REFUTED = "mixbandit_refuted"
 # Attribute of a trial whose value contradicts what was stated: in what way.
 LEFT_OUT = "mixbandit_left_out"
 # If the noise is not stated, the sampler acts as if it were this share of the values' range.
@@ -46,12 +51,17 @@ _MOST_ATTEMPTS = 5
 
 
 class MixBanditSampler(BaseSampler):
-    """Optuna's trials chosen by mixbandit's `Tuner`: optimism under noise, with intervals.
+    """Optuna's trials chosen by mixbandit's `Tuner`, with intervals for their expected values.
 
     State what you know about values, as `mixbandit.Assumptions` or its keywords: `reward_range` and `samples`, or
     `sigma` and a `norm_bound`. Then trials whose parameters were all chosen together carry an interval for their
     expected value, as user attributes `mixbandit_lower` and `mixbandit_upper`, and `certificate(study)` says what is
-    guaranteed. Otherwise the sampler goes by the range of the values so far, and certifies nothing.
+    guaranteed. Once values have refuted the assumptions, trials carry `mixbandit_refuted` instead. If nothing is
+    stated, the sampler goes by the range of the values so far, and certifies nothing.
+
+    State `n_trials`, how many trials the study will have, if you know it: the last quarter of them then repeats
+    the best so far, so that `certificate`, and `confirm` after it, have something to go by. A value may carry its
+    standard error, as user attribute `mixbandit_sem` of its trial: precise values count for more in choosing.
 
     Parameters that only some trials have are sampled by `independent_sampler`, unless the whole `space`, with its
     conditions, is given. The first `n_startup_trials` are spread over the space, or left to `independent_sampler` if
@@ -76,8 +86,9 @@ class MixBanditSampler(BaseSampler):
         deterministic_objective: bool = False,
         warn_independent_sampling: bool = True,
         assumptions: Assumptions | None = None,
-        exploration: float = EXPLORATION,
+        exploration: float | None = None,
         space: Space | dict[str, Parameter] | None = None,
+        n_trials: int | None = None,
         **stated: Unpack[Stated],
     ) -> None:
         known = Assumptions.of(assumptions, stated)
@@ -98,7 +109,8 @@ class MixBanditSampler(BaseSampler):
         self._space = as_space(space)
         self._n_startup_trials = nonnegative_int(n_startup_trials, "n_startup_trials")
         self._guessed_noise = _DETERMINISTIC_NOISE if deterministic_objective else _GUESSED_NOISE
-        self._exploration = nonnegative(exploration, "exploration")
+        self._n_trials = None if n_trials is None else positive_int(n_trials, "n_trials")
+        self._exploration = None if exploration is None else nonnegative(exploration, "exploration")
         self._warn_independent_sampling = warn_independent_sampling
         self._independent_sampler = independent_sampler
         self._seed = int(as_generator(seed, "seed").integers(2**63))
@@ -171,17 +183,19 @@ class MixBanditSampler(BaseSampler):
         self._report(study, reading)
         if self._independent_sampler is not None and tuner.told < self._n_startup_trials:
             return None
-        if self._certifies(reading) and tuner.refuted and self._said.is_new(study, "refuted"):
+        if self._stated is not None and reading.is_whole and tuner.refuted and self._said.is_new(study, "refuted"):
             tuner.say_refuted()
+        budget = self._n_trials
+        settling = budget is not None and (1.0 - SETTLED) * budget <= trial.number < budget
         for attempt in range(_MOST_ATTEMPTS):
             # Seed and trial number: processes with the same seed must not all make the same choice.
             asked = tuner.copy().reseed(np.random.default_rng((self._seed, trial.number, attempt)))
-            chosen = asked.ask()
+            chosen = asked.again() if settling else asked.ask()
             reading.remember(asked)
             publish(study, trial, reading.internal(chosen.parameters))
             # If two processes made the same choice at the same time, at least the later one sees it now.
             trials = study.get_trials(deepcopy=False)
-            if not reading.is_taken(chosen.parameters, reading.running(trials, but=trial.number).values()):
+            if settling or not reading.is_taken(chosen.parameters, reading.running(trials, but=trial.number).values()):
                 break
             # The others' choices are pending now, so the next one avoids them.
             tuner = reading.tuner_knowing(trials, but=trial.number)
@@ -229,7 +243,8 @@ class MixBanditSampler(BaseSampler):
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
         """Attach the interval known when the trial was chosen, if it ran with the chosen parameters.
 
-        A trial whose value contradicts what was stated is marked instead: what is wrong, as `mixbandit_left_out`.
+        A trial chosen after a refutation is marked as `mixbandit_refuted` instead, and one whose value contradicts what
+        was stated with what is wrong, as `mixbandit_left_out`.
         """
         wrong = None
         if state == TrialState.COMPLETE and values and self._stated is not None:
@@ -240,11 +255,18 @@ class MixBanditSampler(BaseSampler):
                 attach(study, trial, {LEFT_OUT: wrong})
             ours = self._study == identity(study)
             reading, chosen = self._reading, self._chosen.pop(trial.number, None) if ours else None
-            trusted = chosen is not None and chosen.trusted and wrong is None
-            if reading is not None and chosen is not None and trusted and self._certifies(reading):
+            if (
+                reading is not None
+                and chosen is not None
+                and wrong is None
+                and self._stated is not None
+                and reading.is_whole
+            ):
                 played = reading.row(trial.params)
                 as_chosen = played is not None and same_row(played, chosen.choice.action)
-                if as_chosen and reading.covers(trial):
+                if not chosen.trusted:
+                    attach(study, trial, {REFUTED: True})
+                elif as_chosen and reading.covers(trial):
                     attach(study, trial, dict(zip((LOWER, UPPER), chosen.interval, strict=True)))
         if self._independent_sampler is not None:
             self._independent_sampler.after_trial(study, trial, state, values)
@@ -268,6 +290,18 @@ class MixBanditSampler(BaseSampler):
             warn_user(f"the data refute {found.assumptions}", AssumptionsRefutedWarning)
         return found
 
+    def confirm(self, study: Study, n: int, finalists: int = 3) -> Confirmation[optuna.Trial]:
+        """Up to n more trials of the configurations that look best: an iterator of Optuna's trials, to be run and told.
+
+        `for trial in sampler.confirm(study, 20): study.tell(trial, objective(trial))`. Each is chosen when it is
+        requested. Confirmations have a part of δ of their own, so that they raise the certified value far more than
+        other trials do; which finalist a trial confirms is its user attribute `mixbandit_nomination`.
+        """
+        stated = self._stated or Assumptions()
+        stated.check_complete()
+        count, most = positive_int(n, "n"), positive_int(finalists, "finalists")
+        return confirmation(study, stated.towards(study.direction.name.lower()), self._space, count, most)
+
     def _report(self, study: Study, reading: Reading) -> None:
         """Say, once, what is left out and what carries no guarantee."""
         for number, value in reading.left_out.items():
@@ -286,9 +320,6 @@ class MixBanditSampler(BaseSampler):
             why = (self._stated or Assumptions()).objection(value)
             nothing = "" if self._stated is None else " Nothing is guaranteed about this study any more."
             _logger.warning(f"Trial {number} is left out, {why}: {value:g}.{nothing}")
-
-    def _certifies(self, reading: Reading) -> bool:
-        return self._stated is not None and reading.is_whole
 
     def _turn_to(self, study: Study) -> None:
         """Forget everything about another study."""

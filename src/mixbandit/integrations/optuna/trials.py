@@ -26,6 +26,8 @@ from mixbandit.tuning.space import same_row
 
 _logger = logging.getLogger(__name__)
 
+# Attribute of a trial, which users set: the standard error of its value.
+SEM = "mixbandit_sem"
 # A margin on the range of values so far, so that not every new best value changes it.
 _MARGIN = 0.25
 # Values beyond this, including infinite ones, are clipped to it.
@@ -96,7 +98,7 @@ class Reading:
     beyond: tuple[int, str] | None = None  # the first trial with parameters beyond the space, and their names
     refuted: bool = False  # whether the values have been seen to refute what was stated
     warm: Array | None = None  # where the last search ended: a hint for the next one
-    learnt: tuple[frozenset[int], Moment] | None = None  # the last moment, and the trials it includes
+    learnt: tuple[tuple[int, ...], Moment] | None = None  # the last moment, and the trials it includes, in order
     left_out: dict[int, float] = field(default_factory=dict)  # values that cannot be learnt from, by trial number
     damaged: set[int] = field(default_factory=set)  # trials whose published parameters make no sense
 
@@ -117,16 +119,18 @@ class Reading:
                 row, reward = self._seen(trial)
                 if row is not None and reward is not None:
                     rows[trial.number] = row, reward
-        known, moment = self.learnt or (frozenset(), self.tuner.moment)
-        if not known <= rows.keys():  # a trial has changed
-            known, moment = frozenset(), self.tuner.moment
-        new = [rows[number] for number in rows if number not in known]
+        known, moment = self.learnt or ((), self.tuner.moment)
+        included = set(known)
+        if not rows.keys() >= included:  # a trial has changed
+            known, moment, included = (), self.tuner.moment, set()
+        added = tuple(number for number in rows if number not in included)
+        new = [rows[number] for number in added]
         # A refutation stands, so that whoever opens the study looks at earlier moments, too.
         step = max(1, math.ceil(len(new) / _MOST_LOOKS))
         for part in (new[i : i + step] for i in range(0, len(new), step)):
             moment = moment.after(np.array([row for row, _ in part]), np.array([reward for _, reward in part]))
             self.refuted |= self.scale is None and moment.is_refuted
-        self.learnt = frozenset(rows), moment
+        self.learnt = known + added, moment
         return moment
 
     def running(self, trials: Iterable[FrozenTrial], but: int | None = None) -> dict[int, Array]:
@@ -155,7 +159,17 @@ class Reading:
         """A tuner with these trials, except `but`, which is about to be chosen."""
         running, moment = self.running(trials, but).values(), self.moment(trials)
         begun, acting = len(trials) if but is None else but, self._imagined(moment, trials)
-        return self.tuner.knowing(moment, running, begun=begun, acting=acting, refuted=self.refuted, warm=self.warm)
+        options: dict[str, Any] = {"begun": begun, "acting": acting, "refuted": self.refuted, "warm": self.warm}
+        return self.tuner.knowing(moment, running, **options, errors=self._errors(trials))
+
+    def _errors(self, trials: Iterable[FrozenTrial]) -> dict[int, float]:
+        """Standard errors that users attached to trials, by the places of their values in the moment."""
+        assert self.learnt is not None
+        attached = {trial.number: trial.user_attrs.get(SEM) for trial in trials if SEM in trial.user_attrs}
+        places = enumerate(self.learnt[0]) if attached else ()
+        found = {i: attached[number] for i, number in places if number in attached}
+        plain = {i: e for i, e in found.items() if isinstance(e, int | float) and not isinstance(e, bool)}
+        return {i: float(e) for i, e in plain.items() if 0.0 < e < _LARGEST}  # whatever else was attached says nothing
 
     def _imagined(self, moment: Moment, trials: Iterable[FrozenTrial]) -> Moment | None:
         """The moment as if finished trials without a usable value had returned a poor one; None without such trials.

@@ -16,13 +16,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from mixbandit._checks import LARGEST_DATUM, LARGEST_MULTIPLIER, Array, nonnegative
 from mixbandit._lazy import lapack, lazy
 from mixbandit._schema import Fields, array, checked, count, integer, real, record, require
+from mixbandit.data.base import Data
+from mixbandit.data.ridge import Ridge
+from mixbandit.data.spectrum import Spectrum
 
 _EPS = float(np.finfo(np.float64).eps)
 # Rows wait in a buffer of this many before they are folded into the factor for good. A query folds them
@@ -34,63 +37,8 @@ _CHUNK_ROWS = 4096
 _NOTHING = 1e-50
 # Ridge regression from the triangular factor alone is used up to this ratio of its largest entry to √α.
 _WELL_CONDITIONED = 1e5
-# Rounding errors below this share of a radius do not matter.
-_NEGLIGIBLE = 1e-6
 # Panel width of LAPACK's triangular-pentagonal QR; 8 was fastest for d = 20 and d = 100.
 _PANEL = 8
-
-
-class Spectrum(NamedTuple):
-    """The data seen through the singular value decomposition of ΦL (L = I unless a root was given)."""
-
-    singular: Array  # √s, (rank,), all > 0, decreasing
-    basis: Array  # U, (d, rank), orthonormal columns
-    z: Array  # coordinates of r − Φθ₀ in the range of ΦL, (rank,)
-    outside: float  # squared norm of what no parameter explains
-    lost_singular: Array  # singular values below the rounding error of the largest, (k,)
-    lost_z: Array  # coordinates of r − Φθ₀ along them, (k,)
-
-    @property
-    def rank(self) -> int:
-        return len(self.singular)
-
-    def residual(self, reach: float) -> float:
-        """The least squared residual that parameters of norm at most `reach` leave for certain, rounded down.
-
-        Residuals that may be rounding errors of what is explained must not count as noise.
-        """
-        if not self.outside:
-            return self.unexplained(reach)
-        estimate = float(np.linalg.norm(self.z / self.singular))
-        outside = math.sqrt(self.outside)
-        rounding = self.rounding(min(reach, estimate)) + 4.0 * len(self.basis) * _EPS * outside
-        return max(outside - rounding, 0.0) ** 2 + self.unexplained(reach)
-
-    def unexplained(self, reach: float) -> float:
-        """The part of the residual along lost directions.
-
-        Along a lost direction a parameter explains at most singular value times reach, and rounding some more.
-        Counting all of z would treat explained rewards as noise.
-        """
-        if not len(self.lost_z):
-            return 0.0
-        unexplained = np.maximum(np.abs(self.lost_z) - self.lost_singular * reach - self.rounding(reach), 0.0)
-        return float(unexplained @ unexplained)
-
-    def rounding(self, reach: float) -> float:
-        """The rounding error of a residual at parameters of norm `reach`."""
-        top = float(self.singular[0]) if self.rank else 0.0
-        return 4.0 * len(self.basis) * _EPS * (top * reach + float(np.linalg.norm(self.z)))
-
-
-class Ridge(NamedTuple):
-    """Ridge regression at one α: all that a closed-form bound needs."""
-
-    alpha: float
-    inverse: Array  # R⁻¹, upper triangular, of the R with RᵀR = V = ΦᵀΦ + αI, (d, d)
-    theta: Array  # θ̂_α, (d,)
-    log_det: float  # ln det(ΦᵀΦ/α + I)
-    is_accurate: bool  # whether rounding, which is relative to R's largest entry, leaves ten digits of √α
 
 
 class _Buffer:
@@ -101,11 +49,11 @@ class _Buffer:
         self.used = 0
 
 
-class Data:
-    """The QR factor of [Φ r]; `learn` and `merge` return new values.
+class Factor(Data):
+    """The QR factor of [Φ r]."""
 
-    `memory` is what a rule remembers besides the factor: the running cost of a forecaster, rows with other weights.
-    """
+    dim: int
+    has_quick_ridges = False
 
     def __init__(
         self,
@@ -119,11 +67,11 @@ class Data:
         memory: Any = None,
     ) -> None:
         self.dim, self.count = dim, count
-        self.weight2 = weight2  # sum of squared row weights: count, unless rows came with weights
+        self.weight2 = weight2
         self.memory = memory
         self._base: Array = np.zeros((dim + 1, dim + 1), order="F") if folded is None else folded
         self._buffer, self._waiting = buffer, waiting
-        self.derived: dict[Any, Any] = {}  # what rules derived from these data, by rule: a value's cache is never stale
+        self.derived: dict[Any, Any] = {}
         self._ridges: dict[float, Ridge] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -131,9 +79,8 @@ class Data:
         kept = {name: value for name, value in self.__dict__.items() if name not in ("factor", "spectrum", "_sizes")}
         return {**kept, "derived": {}, "_ridges": {}}
 
-    def learn(self, features: Array, rewards: Array, weights: Array | None = None, memory: Any = None) -> Data:
-        """With rows (n, d) and rewards (n,), already checked, each multiplied by its weight (n,)."""
-        n = len(features)
+    def learn(self, directions: Array, rewards: Array, weights: Array | None = None, memory: Any = None) -> Factor:
+        features, n = directions, len(directions)
         if weights is not None:
             features, rewards = weights[:, None] * features, weights * rewards
         base, buffer, waiting = self._base, self._buffer, self._waiting
@@ -149,7 +96,7 @@ class Data:
             rows[:, :-1] = features
             rows[:, -1] = rewards
             waiting = buffer.used = waiting + n
-        return Data(
+        return Factor(
             self.dim,
             count=self.count + n,
             weight2=self.weight2 + (n if weights is None else float(weights @ weights)),
@@ -168,9 +115,9 @@ class Data:
             new.rows[:waiting] = buffer.rows[:waiting]
         return new
 
-    def merge(self, other: Data, memory: Any = None) -> Data:
+    def merge(self, other: Factor, memory: Any = None) -> Factor:
         """Both data sets together, by QR of the stacked factors."""
-        return Data(
+        return Factor(
             self.dim,
             count=self.count + other.count,
             weight2=self.weight2 + other.weight2,
@@ -228,6 +175,18 @@ class Data:
             known = self._ridges[alpha] = self._ridge(alpha)
         return known
 
+    def loss(self, alpha: float) -> float:
+        theta = self.ridge(alpha).theta
+        return self.near_residual(alpha, None) + alpha * float(theta @ theta)
+
+    def near_residual(self, alpha: float, reach: float | None) -> float:
+        theta = self.ridge(alpha).theta
+        if reach is not None:
+            norm = math.sqrt(float(theta @ theta))
+            theta = theta if norm <= reach else theta * (reach / norm)
+        gap = self.factor[:, :-1] @ theta - self.factor[:, -1]
+        return float(gap @ gap)
+
     def _ridge(self, alpha: float) -> Ridge:
         d, root_alpha = self.dim, math.sqrt(alpha)
         penalty = np.zeros((d, d + 1), order="F")
@@ -260,7 +219,7 @@ class Data:
         }
 
     @classmethod
-    def from_state_dict(cls, state: Mapping[str, Any], memory: Any = None) -> Data:
+    def from_state_dict(cls, state: Mapping[str, Any], memory: Any = None) -> Factor:
         stored = checked(STATISTICS, state, "statistics")
         dim = stored["dim"]
         waiting = stored["buffer"].reshape(-1, dim + 1)
@@ -273,7 +232,7 @@ class Data:
 
 
 def _check_statistics(stored: Fields, where: str) -> None:
-    """The parts of the state of `Data` belong together, and some rows can have led to them."""
+    """The parts of the state of a `Factor` belong together, and some rows can have led to them."""
     dim, count, factor, buffer = (stored[name] for name in ("dim", "count", "factor", "buffer"))
     width = dim + 1
     require(factor.shape == (width, width), f"{where}.factor", f"must have shape {(width, width)}, got {factor.shape}")
@@ -302,7 +261,7 @@ STATISTICS = record(
     },
     _check_statistics,
 )
-"""The state of `Data`."""
+"""The state of a `Factor`."""
 
 
 def _svd(rows: Array) -> tuple[Array, Array, Array]:
@@ -313,14 +272,6 @@ def _svd(rows: Array) -> tuple[Array, Array, Array]:
     if info != 0:
         raise RuntimeError(f"LAPACK's dgesdd returned {info}: the singular values did not converge")
     return left, singular, right
-
-
-def widened(radius: float, rounding: float) -> float:
-    """A radius that covers the rounding errors of residuals as well, unless they are negligible next to it.
-
-    `rounding` is pessimistic: what is negligible here is less than 1e-8 of the radius in truth.
-    """
-    return radius + rounding if rounding > _NEGLIGIBLE * radius else radius
 
 
 def numerical_rank(singular: Array, dim: int) -> int:

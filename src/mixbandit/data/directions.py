@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from mixbandit._checks import Array
-from mixbandit.data import Spectrum
 
 # Up to this many numbers a temporary array is cheaper than einsum.
 _FEW = 4096
@@ -33,8 +32,8 @@ def are_safe(size: Array, least: float = SAFE_SIZE) -> bool:
     return not len(size) or bool(np.minimum.reduce(size) > least and np.maximum.reduce(size) < 1.0 / least)
 
 
-def split(features: Array, spectrum: Spectrum, *, with_outside: bool) -> tuple[Array, Array, Array, Array | None]:
-    """Feature rows (n, d), without overflow or underflow, as
+def split(features: Array, basis: Array, *, with_outside: bool) -> tuple[Array, Array, Array, Array | None]:
+    """Feature rows (n, d) and an orthonormal basis (d, rank) of the range of Φᵀ: without overflow or underflow,
 
     - ‖φ‖, (n,);
     - p, the unit vector's coordinates in the range of Φᵀ, (n, rank);
@@ -51,25 +50,25 @@ def split(features: Array, spectrum: Spectrum, *, with_outside: bool) -> tuple[A
         inverse = 1.0 / np.where(length > 0.0, length, 1.0)[:, None]
     else:
         inverse = 1.0 / size[:, None]
-    inside = features @ spectrum.basis
+    inside = features @ basis
     inside *= inverse
-    if spectrum.rank == features.shape[1]:
+    if basis.shape[1] == features.shape[1]:
         return size, inside, np.zeros(len(size)), None
     if not with_outside:
         null = np.sqrt(np.maximum(1.0 - squares(inside), 0.0))
         small = null < _CANCELLED  # there the difference has lost digits
         if small.any():
-            null[small] = np.linalg.norm(_outside(features[small] * inverse[small], spectrum), axis=1)
+            null[small] = np.linalg.norm(_outside(features[small] * inverse[small], basis), axis=1)
         return size, inside, null, None
-    outside = _outside(features * inverse, spectrum)
+    outside = _outside(features * inverse, basis)
     return size, inside, np.sqrt(squares(outside)), outside
 
 
-def _outside(unit: Array, spectrum: Spectrum) -> Array:
+def _outside(unit: Array, basis: Array) -> Array:
     """The part of unit rows (n, d) that is orthogonal to the range of Φᵀ."""
-    outside = unit - (unit @ spectrum.basis) @ spectrum.basis.T
+    outside = unit - (unit @ basis) @ basis.T
     # Where most of the vector cancelled, what is left is no longer orthogonal: project again.
     again = squares(outside) < _CANCELLED**2
     if again.any():
-        outside[again] -= (outside[again] @ spectrum.basis) @ spectrum.basis.T
+        outside[again] -= (outside[again] @ basis) @ basis.T
     return outside

@@ -1,0 +1,46 @@
+"""What has been seen, as values: rows and rewards, decomposed so that sets can be made from them.
+
+Features: the QR factor of [Φ r] (`factor`). Kernels: the actions themselves (`observations`). Both give
+a `spectrum`, for exact sets, and a `ridge`, for closed forms; these know how directions look in their own coordinates,
+so that sets do not need to.
+"""
+
+from mixbandit.data.alternatives import AlternativeFunctions, Alternatives, AlternativeSections
+from mixbandit.data.base import Data, RidgeRegression
+from mixbandit.data.cholesky import BlockCholesky, GrowingCholesky, check_factor, is_well_conditioned
+from mixbandit.data.directions import SAFE_SIZE, are_safe, length, squares
+from mixbandit.data.factor import STATISTICS, Factor, numerical_rank
+from mixbandit.data.observations import OBSERVATIONS, KernelRidge, KernelSpectrum, Observations
+from mixbandit.data.ridge import Ridge
+from mixbandit.data.sections import Functions, Sections
+from mixbandit.data.spectrum import Decomposed, Ridged, Spectrum, widened
+
+__all__ = [
+    "OBSERVATIONS",
+    "SAFE_SIZE",
+    "STATISTICS",
+    "AlternativeFunctions",
+    "AlternativeSections",
+    "Alternatives",
+    "BlockCholesky",
+    "Data",
+    "Decomposed",
+    "Factor",
+    "Functions",
+    "GrowingCholesky",
+    "KernelRidge",
+    "KernelSpectrum",
+    "Observations",
+    "Ridge",
+    "RidgeRegression",
+    "Ridged",
+    "Sections",
+    "Spectrum",
+    "are_safe",
+    "check_factor",
+    "is_well_conditioned",
+    "length",
+    "numerical_rank",
+    "squares",
+    "widened",
+]

@@ -1,0 +1,61 @@
+"""Confirming a study's finalists: trials to run and tell, each chosen when it is requested."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from optuna.trial import Trial, TrialState
+
+from mixbandit.errors import InvalidInput
+from mixbandit.tuning import Assumptions, Space
+from mixbandit.tuning.certification import judged
+from mixbandit.tuning.confirming import Confirmation, Finalist, finalists_of, nominated
+from mixbandit.tuning.judgement import Judgement
+from mixbandit.tuning.runs import Run, read_run
+from mixbandit.tuning.selection import NOMINATION
+
+if TYPE_CHECKING:
+    from optuna.study import Study
+
+
+def confirmation(
+    study: Study, assumptions: Assumptions, space: Space | None, n: int, finalists: int
+) -> Confirmation[Trial]:
+    """Up to n trials of the study's best configurations; which one they confirm is stored with them."""
+    model = _judged(study, assumptions, space).moment
+
+    def judge() -> Judgement:
+        return judged(_run(study, space), assumptions, model=model)
+
+    def nominate() -> tuple[Finalist, ...]:
+        judgement = judge()
+        return nominated(judgement, finalists, _before(study, judgement.space))
+
+    def begin(finalist: Finalist) -> Trial:
+        if study.get_trials(deepcopy=False, states=(TrialState.WAITING,)):
+            raise InvalidInput("the study has trials that wait to be run: run them before confirming")
+        study.enqueue_trial(judge().given(finalist.row), user_attrs={NOMINATION: finalist.number})
+        return study.ask()
+
+    return Confirmation(n, nominate, judge, begin)
+
+
+def _run(study: Study, space: Space | None) -> Run:
+    return read_run(study, space=space)
+
+
+def _judged(study: Study, assumptions: Assumptions, space: Space | None) -> Judgement:
+    return judged(_run(study, space), assumptions)
+
+
+def _before(study: Study, space: Space) -> tuple[Finalist, ...]:
+    """Earlier nominations, whether their trials have ended or not."""
+    marked: list[tuple[Any, int]] = []
+    for trial in study.get_trials(deepcopy=False):
+        number = trial.user_attrs.get(NOMINATION)
+        parameters = {**trial.system_attrs.get("fixed_params", {}), **trial.params}
+        if isinstance(number, int) and number > 0:
+            marked.append((space.encode({n: v for n, v in parameters.items() if n in space}), number))
+    rows = np.array([row for row, _ in marked]).reshape(-1, space.dim)
+    return finalists_of(rows, np.array([number for _, number in marked], dtype=np.int64))

@@ -1,0 +1,261 @@
+"""One mean without a model: an interval that holds at all times at once, e-values and p-values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mixbandit._checks import (
+    LARGEST_DATUM,
+    Array,
+    as_float_array,
+    as_range,
+    as_vector,
+    finite,
+    one_of,
+    positive,
+    positive_int,
+    probability,
+    shown,
+)
+from mixbandit._schema import (
+    Fields,
+    array,
+    check_type,
+    checked,
+    integer,
+    one_of_these,
+    optional,
+    real,
+    record,
+    require,
+)
+from mixbandit.errors import AssumptionsMissing, DamagedState, InvalidInput
+from mixbandit.means.bounded import Bounded
+from mixbandit.means.gaussian import KnownLevel, UnknownLevel
+from mixbandit.means.kinds import Kind, Range, Record
+
+STATE_VERSION = 1
+LARGEST_SAMPLES = 10**12
+"""Beyond, a result more or less is lost to rounding."""
+ALTERNATIVES = ("two-sided", "greater", "less")
+
+
+class MeanSequence:
+    """Bounds on the mean of values, right at all times at once with probability ≥ 1 − `delta`.
+
+    Look after every value and stop when you like: that is covered. Each value must have the same expectation given
+    those before it; independent values of one mean do. What is known of them is one of
+
+    - `reward_range=(low, high)` alone: every single result lies in it. Bounds adapt to how far results spread. Values
+      that are means of several results say so in `update(values, samples=…)`.
+    - `sigma`: values are sub-Gaussian of this level. `reward_range` bounds the mean, not the values; None if nothing
+      does.
+    - `noise="gaussian"`: values are Gaussian, of one level that is learnt. Some 5 to 10 values say nothing yet. The
+      promise ends where values are not Gaussian, as accuracies near 1.
+    """
+
+    def __init__(
+        self,
+        reward_range: Range | None = (0.0, 1.0),
+        delta: float = 0.05,
+        *,
+        sigma: float | None = None,
+        noise: str | None = None,
+    ) -> None:
+        self.reward_range: Range | None = None if reward_range is None else as_range(reward_range, "reward_range")
+        self.delta: float = error_probability(delta)
+        self.sigma: float | None = None if sigma is None else positive(sigma, "sigma")
+        self.noise: str | None = None if noise is None else one_of(noise, ("gaussian",), "noise")
+        # How values become evidence, and those that came: for other modules of `means`.
+        self.kind = _kind(self.reward_range, self.sigma, self.noise)
+        self.record = Record(self.kind.width)
+        self._interval: tuple[float, float] | None = None
+
+    def __repr__(self) -> str:
+        stated = [f"reward_range={self.reward_range}", f"delta={self.delta:g}"]
+        stated += [f"sigma={self.sigma:g}"] if self.sigma is not None else []
+        stated += [f"noise={self.noise!r}"] if self.noise is not None else []
+        mean = f", mean={self.mean:.6g}" if self.t else ""
+        return f"MeanSequence({', '.join(stated)}, t={self.t}{mean})"
+
+    @property
+    def t(self) -> int:
+        """How many values have been seen."""
+        return self.record.t
+
+    @property
+    def mean(self) -> float:
+        """The mean so far, each value weighted by its samples; NaN before the first value."""
+        return self.kind.mean(self.record) if self.t else math.nan
+
+    def update(self, values: ArrayLike, samples: ArrayLike | None = None) -> Self:
+        """Learn one value or many, in order. On an error nothing changes.
+
+        `samples`: each value is the mean of this many results in `reward_range`; one number, or one per value.
+        """
+        known = as_vector(values, None, "values")
+        weights = self._weights(samples, len(known))
+        self.kind.check(known, self.record)
+        if len(known):
+            self.record.add(known, weights, self.kind.terms(known, weights))
+            self._interval = None
+        return self
+
+    def after(self, values: ArrayLike, samples: ArrayLike | None = None) -> Self:
+        """A copy that has seen these values as well; this sequence is unchanged."""
+        return self.copy().update(values, samples)
+
+    def copy(self) -> Self:
+        """An independent sequence with the same settings and values."""
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__dict__)
+        new.record = self.record.copy()
+        return new
+
+    def interval(self) -> tuple[float, float]:
+        """(lower, upper): contains the mean at all times at once with probability ≥ 1 − `delta`."""
+        if self._interval is None:
+            if self.t:
+                self._interval = self.kind.interval(self.record, -math.log(self.delta))
+            else:
+                self._interval = self.reward_range or (-math.inf, math.inf)
+        return self._interval
+
+    def lower(self) -> float:
+        """The mean is at least this."""
+        return self.interval()[0]
+
+    def upper(self) -> float:
+        """The mean is at most this."""
+        return self.interval()[1]
+
+    def log_evalue(self, mean: float) -> float:
+        """The logarithm of the evidence against this mean. If it is true, that ever reaches 1/x with probability ≤ x.
+
+        Without `noise="gaussian"` it is an e-value. With it only this statement holds: do not multiply or average it
+        with other e-values.
+        """
+        return self.kind.log_evalue(self.record, self._candidate(mean)) if self.t else 0.0
+
+    def pvalue(self, mean: float, alternative: str = "two-sided") -> float:
+        """The p-value of "the mean is `mean`", which may be read at any time, and never rises.
+
+        It is one over the largest evidence so far. `alternative="greater"` tests "the mean is at most `mean`", "less"
+        "at least". The test and the interval are the same thing while the evidence is at its largest now.
+        """
+        candidate, side = self._candidate(mean), one_of(alternative, ALTERNATIVES, "alternative")
+        if not self.t:
+            return 1.0
+        logs, ahead = self.kind.log_path(self.record, candidate)
+        # Evidence is log-convex in the mean, so the least over all means beyond `mean` is at `mean`, or at most 1.
+        if side != "two-sided":
+            logs = logs[ahead > 0.0] if side == "greater" else logs[ahead < 0.0]
+        return math.exp(-max(float(logs.max(initial=0.0)), 0.0))
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything needed to resume later: numbers, text and arrays."""
+        return {
+            "type": type(self).__name__,
+            "version": STATE_VERSION,
+            "reward_range": None if self.reward_range is None else list(self.reward_range),
+            "delta": self.delta,
+            "sigma": self.sigma,
+            "noise": self.noise,
+            "values": self.record.values.copy(),
+            "samples": self.record.samples.copy(),
+        }
+
+    @classmethod
+    def from_state_dict(cls, state: Mapping[str, Any]) -> Self:
+        """The sequence that `state_dict` described."""
+        check_type(state, cls.__name__, [cls.__name__])
+        stored = checked(_STATE, state, "sequence")
+        samples = stored["samples"]
+        try:
+            new = cls(stored["reward_range"], stored["delta"], sigma=stored["sigma"], noise=stored["noise"])
+            return new.update(stored["values"], samples if np.any(samples != 1.0) else None)
+        except InvalidInput as error:
+            raise DamagedState(f"the state of {cls.__name__} contradicts itself: {error}") from error
+
+    def _weights(self, samples: ArrayLike | None, n: int) -> Array:
+        if samples is None:
+            return np.ones(n)
+        if not self.kind.counts_samples:
+            raise InvalidInput(
+                "samples states how results in reward_range were averaged; sigma and noise speak of values as they "
+                "are: state one or the other"
+            )
+        return as_samples(samples, n)
+
+    def _candidate(self, mean: float) -> float:
+        known = finite(mean, "mean")
+        low, high = self.reward_range or (-LARGEST_DATUM, LARGEST_DATUM)
+        if not low <= known <= high:
+            raise InvalidInput(f"mean must lie in [{low:g}, {high:g}], got {shown(mean)}")
+        return known
+
+
+def error_probability(delta: float) -> float:
+    """`delta` in (0, ½]; larger ones are confidence levels, given by mistake."""
+    known = probability(delta, "delta")
+    if known > 0.5:
+        raise InvalidInput(
+            f"delta is the probability of an error, got {known:g}; for intervals that hold with probability {known:g}, "
+            f"pass delta={1.0 - known:g}"
+        )
+    return known
+
+
+def as_samples(samples: ArrayLike, n: int, name: str = "samples") -> Array:
+    """`samples` as n whole numbers ≥ 1; one number stands for all."""
+    if isinstance(samples, int | float | np.generic):
+        return np.full(n, float(positive_int(samples, name, LARGEST_SAMPLES)))  # type: ignore[arg-type]
+    if isinstance(samples, np.ndarray) and samples.dtype.kind == "b":
+        raise InvalidInput(f"{name} must be whole numbers, got {shown(samples)}")
+    known = as_float_array(samples, name)
+    known = np.full(n, float(known)) if not known.ndim else as_vector(known, n, name)
+    wrong = ~((known >= 1.0) & (known <= LARGEST_SAMPLES) & (known == np.floor(known)))
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise InvalidInput(f"{name}[{at}] must be a whole number from 1 to {LARGEST_SAMPLES:,}, got {known[at]:g}")
+    return known
+
+
+def _kind(reward_range: Range | None, sigma: float | None, noise: str | None) -> Kind:
+    if sigma is not None and noise is not None:
+        raise InvalidInput(
+            f"state sigma or noise, not both: got sigma={sigma:g} and noise={noise!r}, whose level is learnt"
+        )
+    if sigma is not None:
+        return KnownLevel(sigma, reward_range)
+    if noise is not None:
+        return UnknownLevel(reward_range)
+    if reward_range is None:
+        raise AssumptionsMissing(
+            "nothing bounds the noise: state reward_range=(low, high) that contains every result, sigma, or "
+            'noise="gaussian"'
+        )
+    return Bounded(reward_range)
+
+
+def _fits(stored: Fields, where: str) -> None:
+    require(len(stored["values"]) == len(stored["samples"]), where, "has as many samples as values")
+
+
+_STATE = record(
+    {
+        "version": integer(1, STATE_VERSION),
+        "reward_range": optional(as_range),
+        "delta": real(probability),
+        "sigma": optional(real(positive)),
+        "noise": optional(one_of_these("gaussian")),
+        "values": array(None),
+        "samples": array(None),
+    },
+    _fits,
+)

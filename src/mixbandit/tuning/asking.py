@@ -1,0 +1,145 @@
+"""How a tuner chooses trials: by what it learnt from the values, or by an acting rule on its bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, overload
+
+import numpy as np
+
+from mixbandit._checks import LARGEST_BATCH, Array, positive_int
+from mixbandit.bandits import Choice, Policy, persistent
+from mixbandit.bandits.choosing import nudged
+from mixbandit.sequences import Moment
+from mixbandit.tuning.finals import Confirms
+from mixbandit.tuning.proposing import Experience, Proposer, as_weights
+from mixbandit.tuning.reports import Note
+from mixbandit.tuning.space import Space, centre
+from mixbandit.tuning.trials import Trial
+
+# Searches for the best bounds also start from this many tried configurations.
+_HINTS = 5
+
+
+class Asks(Confirms):
+    """A tuner that chooses trials."""
+
+    initial: int  # trials that are spread over the space
+    _policy: Policy  # its settings; the state is the tuner's
+    _proposer: Proposer | None  # None: the policy's own rule chooses
+    _spread_seed: int
+
+    @property
+    def policy(self) -> Policy:
+        """A copy of the current policy, safe to experiment with."""
+        return self._policy.at(self.state.bandit)
+
+    @property
+    def pending(self) -> tuple[Trial, ...]:
+        """Trials asked for, but not yet told or failed."""
+        return tuple(self._trial(choice) for choice in persistent.values(self.state.bandit.pending))
+
+    @overload
+    def ask(self, n: None = None) -> Trial: ...
+    @overload
+    def ask(self, n: int) -> list[Trial]: ...
+    def ask(self, n: int | None = None) -> Trial | list[Trial]:
+        """The next trial; with `n`, a list of n trials, all different if a parameter is continuous."""
+        count = 1 if n is None else positive_int(n, "n", LARGEST_BATCH)
+        self._say_if_refuted()
+        policy, used = self.policy, self.state.spread_used
+        waiting = self.moment.t + len(policy.pending)
+        spread = min(max(self.initial - waiting, 0), count)
+        if self._proposer is not None and not self.moment.t:  # nothing to learn from yet
+            spread = count
+        choices: list[Choice] = []
+        if spread:
+            # Skip past learnt runs as well: they may have started with the same configurations.
+            first = max(used, waiting)
+            used = first + spread
+            choices += self._spread(policy, first, spread)
+        if spread < count:
+            choices += self._chosen(policy, count - spread)
+        trials = [self._trial(choice) for choice in choices]
+        if policy.state.refuted:
+            self._note_refuted()
+        self.state = self.state._replace(bandit=policy.state, spread_used=used)
+        return trials[0] if n is None else trials
+
+    def _chosen(self, policy: Policy, count: int) -> list[Choice]:
+        """Choices by what was learnt from the values, if there are any, otherwise by the policy's own rule."""
+        state = policy.state
+        known = self._experience((state.anticipated or state).moment)
+        if self._proposer is None or known is None:
+            return [self._as_configuration(policy, choice) for choice in policy.ask(n=count)]
+        choices = []
+        for _ in range(count):
+            pending, rng = _rows(policy.pending, self.space), np.random.default_rng((state.seed, policy.rounds))
+            row = nudged(self._proposer.propose(known, pending, rng), self.space.region, list(pending), rng)
+            choices.append(policy.adopt(self.space.snapped(row)))
+        return choices
+
+    def _experience(self, moment: Moment) -> Experience | None:
+        """The values for acting, those with small standard errors counting for more; None if they are not kept."""
+        if moment.data.observed is None or not moment.t:
+            return None
+        rows, rewards = moment.data.observed
+        errors = np.full(len(rewards), np.nan)
+        for i, told in persistent.items(self.state.errors):
+            errors[i] = told
+        return Experience(rows, rewards, as_weights(errors))
+
+    def again(self) -> Trial:
+        """A trial of a configuration that was tried before and may be the best: to settle which of them it is."""
+        state = self.state.bandit
+        known = self._experience((state.anticipated or state).moment)
+        if self._proposer is None or known is None:
+            return self.ask()
+        row = self._proposer.again(known, _rows(self.policy.pending, self.space))
+        return self._adopted(row, Note(self._as_given(row)))
+
+    @property
+    def _hints(self) -> Array | None:
+        known = self._experience(self.moment)
+        if self._proposer is None or known is None:
+            return self.state.bandit.warm
+        return self._proposer.ranked(known)[:_HINTS]
+
+    def _as_configuration(self, policy: Policy, choice: Choice) -> Choice:
+        """The choice moved to the nearest configuration, for parameters with too many values to list."""
+        row = self.space.snapped(choice.action)
+        if row is choice.action:
+            return choice
+        policy.cancel(choice)
+        return policy.adopt(row)
+
+    def adopt(self, parameters: Mapping[str, Any]) -> Trial:
+        """Add a configuration chosen elsewhere, such as one already running, as a trial to be told like any other."""
+        return self._adopted(self.space.encode(parameters), Note(dict(parameters)))
+
+    def _adopted(self, row: Array, note: Note) -> Trial:
+        self._say_if_refuted()
+        policy = self.policy
+        choice = policy.adopt(row)
+        notes = persistent.put(self.state.notes, choice.id, note)
+        self.state = self.state._replace(bandit=policy.state, notes=notes)
+        return self._trial(choice)
+
+    def _trial(self, choice: Choice) -> Trial:
+        note = persistent.get(self.state.notes, choice.id) or Note()
+        given = self.space.decode(choice.action) if note.parameters is None else dict(note.parameters)
+        return Trial(choice.id, given, choice, self.assumptions)
+
+    def _spread(self, policy: Policy, first: int, count: int) -> Iterator[Choice]:
+        """Initial configurations as choices, none of which repeats a pending one."""
+        region, rng = self.space.region, np.random.default_rng((policy.state.seed, policy.rounds))
+        rows = self.space.encode_all(self.space.spread(first + count, rng=self._spread_seed)[first:])
+        if self._proposer is not None and first == 0:
+            rows[0] = centre(self.space)
+        for row in rows:
+            yield policy.adopt(self.space.snapped(nudged(row, region, list(_rows(policy.pending, self.space)), rng)))
+
+
+def _rows(choices: Iterable[Choice], space: Space) -> Array:
+    """The rows of choices, (n, dim)."""
+    return np.array([choice.action for choice in choices]).reshape(-1, space.dim)

@@ -1,0 +1,179 @@
+"""What the trials of one configuration say about it, without any model of the others.
+
+One mean, no model: an interval at level δ_i from the values of configuration i alone, valid at all times. The δ_i are
+fixed before the values that they are spent on:
+
+- by order: the i-th configuration in order of play gets δ_own/(i(i+1)); or δ_own/N if their number N was fixed in
+  advance, or if the order of play is not known; then those beyond N get nothing;
+- by nomination: the j-th nominated one (a finalist of `confirm`) gets δ_nominated/(j(j+1)), and only the values of its
+  confirmations count. That is far more: 5 nats instead of 11 for the 50th trial.
+
+A configuration's interval is the best of both, cut with the model's; each has its own part of δ (`SHARES`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixbandit._checks import SMALLEST_PROBABILITY, Array
+from mixbandit.means import MeanSequence
+from mixbandit.tuning.assumptions import Assumptions
+from mixbandit.tuning.repeats import Repeats
+
+
+class Shares(NamedTuple):
+    """How δ is divided."""
+
+    model: float
+    own: float  # own trials, by order
+    nominated: float  # confirmations of nominated configurations
+
+
+SHARES = Shares(0.4, 0.2, 0.4)
+"""The parts of δ. Tests of the assumptions have a δ of their own: a false alarm is no wrong bound."""
+
+# Configurations tried once are looked at only if their value is among this many of the best.
+_MOST_SINGLE = 200
+# Rows that agree in this many digits encode the same configuration.
+_DIGITS = 9
+
+
+class Interval(NamedTuple):
+    """An interval for an expected value, and how many values it rests on."""
+
+    lower: float
+    upper: float
+    trials: int
+
+
+UNKNOWN = Interval(-math.inf, math.inf, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """All values of a run, in order of play if that is known."""
+
+    configurations: Sequence[Mapping[str, Any]]  # t of them, as they were given
+    rows: Array  # (t, dim): the same, encoded
+    values: Array  # (t,)
+    nominations: NDArray[np.int64]  # (t,): j if it confirms the j-th nominated configuration, else 0
+    ordered: bool = True
+
+
+class OwnTrials:
+    """Every configuration that was tried, with its values and the interval that they give."""
+
+    def __init__(self, assumptions: Assumptions, trials: Trials) -> None:
+        self._assumptions, self.trials = assumptions, trials
+        self._groups: dict[bytes, list[int]] = {}
+        for i, row in enumerate(trials.rows):
+            self._groups.setdefault(_key(row), []).append(i)
+        self._places = {key: place for place, key in enumerate(self._groups, 1)}
+        # A number belongs to one configuration, whatever a table says, or its share would be spent twice.
+        self._nominated: dict[int, bytes] = {}
+        for i in np.flatnonzero(trials.nominations).tolist():
+            self._nominated.setdefault(int(trials.nominations[i]), _key(trials.rows[i]))
+        self._known: dict[bytes, Interval] = {}
+
+    def __len__(self) -> int:
+        return len(self._groups)
+
+    def count(self, row: Array) -> int:
+        """How often a configuration was tried."""
+        return len(self._groups.get(_key(row), ()))
+
+    def given(self, row: Array) -> dict[str, Any] | None:
+        """A configuration that was tried, as it was given first."""
+        indices = self._groups.get(_key(row))
+        return None if indices is None else dict(self.trials.configurations[indices[0]])
+
+    def values(self, row: Array) -> Array:
+        """The values of a configuration, in order."""
+        return self.trials.values[self._groups.get(_key(row), [])]
+
+    def interval(self, row: Array) -> Interval:
+        """What its own trials say about a configuration; (−∞, ∞) if there are none."""
+        key = _key(row)
+        if key not in self._groups:
+            return UNKNOWN
+        if key not in self._known:
+            self._known[key] = self._found(key)
+        return self._known[key]
+
+    def promising(self) -> Array:
+        """Configurations whose own trials may say most: repeated and nominated ones, and those of the best values."""
+        sign = self._assumptions.sign
+        once = [indices[0] for indices in self._groups.values() if len(indices) == 1]
+        often = [indices[0] for indices in self._groups.values() if len(indices) > 1]
+        best = sorted(once, key=lambda i: -sign * self.trials.values[i])[:_MOST_SINGLE]
+        return self.trials.rows[sorted([*often, *best])]
+
+    @property
+    def distinct(self) -> Array:
+        """All configurations, in order of play."""
+        return self.trials.rows[[indices[0] for indices in self._groups.values()]]
+
+    @property
+    def repeated(self) -> list[Repeats]:
+        """Every configuration that was tried more than once."""
+        groups = [np.array(indices) for indices in self._groups.values() if len(indices) > 1]
+        return [Repeats(indices, self.trials.values[indices]) for indices in groups]
+
+    def share_by_order(self, row: Array) -> float:
+        """The part of δ of a configuration, tried or not, by its place in the order of play."""
+        place = self._places.get(_key(row), len(self._groups) + 1)
+        planned = self._assumptions.planned if self.trials.ordered else len(self._groups)
+        whole = SHARES.own * self._assumptions.delta
+        if planned is None:
+            return whole / (place * (place + 1))
+        return whole / planned if place <= planned else 0.0
+
+    def share_by_nomination(self, number: int) -> float:
+        """The part of δ of the j-th nominated configuration."""
+        return SHARES.nominated * self._assumptions.delta / (number * (number + 1))
+
+    def _found(self, key: bytes) -> Interval:
+        indices = np.array(self._groups[key])
+        values, nominations = self.trials.values[indices], self.trials.nominations[indices]
+        own = sorted({number for number in nominations.tolist() if self._nominated.get(number) == key})
+        spent = [
+            (self.share_by_order(self.trials.rows[indices[0]]), values),
+            *((self.share_by_nomination(number), values[nominations == number]) for number in own),
+        ]
+        means = [mean_after(self._assumptions, share, told) for share, told in spent]
+        lower = max((mean.lower() for mean in means if mean is not None), default=-math.inf)
+        upper = min((mean.upper() for mean in means if mean is not None), default=math.inf)
+        return Interval(lower, upper, len(values))
+
+
+def mean_after(assumptions: Assumptions, delta: float, values: Array) -> MeanSequence | None:
+    """One mean after its values, under what is stated about them; None if δ is too small to say anything."""
+    if delta < SMALLEST_PROBABILITY:
+        return None
+    if assumptions.counts_results:
+        values = np.clip(values, *assumptions.reward_range)  # type: ignore[misc]  # beyond it by rounding only
+    return _mean(assumptions, delta).update(values, samples=assumptions.counted)
+
+
+def _mean(assumptions: Assumptions, delta: float) -> MeanSequence:
+    if not assumptions.counts_results:
+        # Without the range: that it contradicts a mean is for the caller to find.
+        return MeanSequence(None, delta, sigma=assumptions.sigma, noise=assumptions.noise)
+    assert assumptions.reward_range is not None
+    return MeanSequence(assumptions.reward_range, delta)
+
+
+def _key(row: Array) -> bytes:
+    return (np.round(row, _DIGITS) + 0.0).tobytes()  # −0 is 0
+
+
+def shares_in_words(delta: float, used: Mapping[str, float] = SHARES._asdict()) -> str:
+    """The parts of δ, for those who ask."""
+    names = {"model": "the model", "own": "each configuration's own trials", "nominated": "confirmed finalists"}
+    return ", ".join(f"{share * delta:g} for {names[name]}" for name, share in used.items())

@@ -1,0 +1,155 @@
+"""A tuner's budget: searching, confirming finalists, and how many confirmations a goal takes."""
+
+from __future__ import annotations
+
+import abc
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Self
+
+from mixbandit._checks import Array, as_function, finite, nonnegative_int, positive, positive_int
+from mixbandit.errors import InvalidInput
+from mixbandit.tuning.confirming import Confirmation, Finalist, Plan, check_ordered, nominated, planned
+from mixbandit.tuning.reports import Note, Reports
+from mixbandit.tuning.space import same_row
+from mixbandit.tuning.trials import Trial
+
+_logger = logging.getLogger(__name__)
+
+# The number of trials that one call may ask for.
+_MOST = 1_000_000
+# The shares of a known budget that try again what looks best, and that confirm finalists.
+SETTLED, _CONFIRMED = 0.25, 0.08
+
+
+class Confirms(Reports):
+    """A tuner that can confirm its finalists."""
+
+    @abc.abstractmethod
+    def _adopted(self, row: Array, note: Note) -> Trial:
+        """A configuration chosen elsewhere, as a pending trial."""
+
+    @abc.abstractmethod
+    def ask(self) -> Trial:
+        """The next trial."""
+
+    @abc.abstractmethod
+    def again(self) -> Trial:
+        """A trial of a configuration that was tried before."""
+
+    @abc.abstractmethod
+    def tell(self, trial: Trial, value: float) -> Self:
+        """Tell its value."""
+
+    @abc.abstractmethod
+    def fail(self, trial: Trial) -> Self:
+        """Drop it."""
+
+    def trials(self, n_trials: int, *, confirmations: int | None = None) -> Iterator[Trial]:
+        """A known budget of trials, each chosen when it is requested, to be told like any other.
+
+        Two thirds of them search, a quarter repeats the best so far, and the last ones confirm finalists:
+        `confirmations` says how many, by default 8 %. What confirming leaves over is spent on searching, and so are all
+        confirmations if the order of play is not known. Whoever stops early leaves the last trial pending.
+        """
+        count = positive_int(n_trials, "n_trials", _MOST)
+        last = round(_CONFIRMED * count) if confirmations is None else nonnegative_int(confirmations, "confirmations")
+        if last > count:
+            raise InvalidInput(f"confirmations must be at most n_trials={count}, got {last}")
+        return self._budgeted(count, last)
+
+    def _budgeted(self, count: int, last: int) -> Iterator[Trial]:
+        again = min(round(SETTLED * count), count - last)
+        for _ in range(count - again - last):
+            yield self.ask()
+        for _ in range(again):
+            yield self.again()
+        left = last
+        # Confirmations need the order of play, and the trials themselves.
+        if last and self.moment.t and self.state.ordered and len(self.history) == self.moment.t:
+            confirmation = self.confirm(last)
+            yield from confirmation
+            left = confirmation.unused
+        for _ in range(left):
+            yield self.ask()
+
+    def optimize(
+        self, objective: Callable[[dict[str, Any]], float], n_trials: int, *, confirmations: int | None = None
+    ) -> Self:
+        """Run the `trials` of a budget; `objective(parameters)` returns the value of a configuration.
+
+        If the objective raises or is interrupted, its trial is dropped and everything told so far is kept: call it
+        again with the trials, and the confirmations, that are left.
+        """
+        function, trials = as_function(objective, "objective"), self.trials(n_trials, confirmations=confirmations)
+        before = self.state
+        for trial in trials:
+            asked = self.state
+            try:
+                self.tell(trial, function(dict(trial.parameters)))
+            except BaseException:
+                if self.state is asked:  # as if it had never been asked for
+                    self.state = before
+                else:  # the objective used the tuner: what it told stays
+                    self.fail(trial)
+                raise
+            _logger.info(f"Trial {trial.id}: {self.history[-1].value:g} at {trial.parameters}")
+            before = self.state
+        return self
+
+    def confirm(self, n: int, finalists: int = 3) -> Confirmation[Trial]:
+        """Up to n more trials of the configurations that look best, to be told like any other.
+
+        An iterator: each trial is chosen when it is requested, so that what was told by then counts. Confirmations have
+        a part of δ of their own, so that they raise the certified value far more than other trials do. It ends early
+        when all finalists but one are known to be worse; its `unused` says how many trials were left.
+        """
+        count, most = positive_int(n, "n", _MOST), positive_int(finalists, "finalists", _MOST)
+        self._check_told()
+        model = self.judgement.moment
+        if self.judgement.own is None:
+            raise InvalidInput("confirmations need the trials, and this tuner knows only what was learnt from them")
+        check_ordered(self.judgement.own)
+        return Confirmation(count, lambda: self._nominate(most), lambda: self._judge(model), self._begin)
+
+    def plan(self, *, floor: float | None = None, gap: float | None = None) -> Plan:
+        """About how many more confirmations of the leading configuration it takes to certify a value, or a gap.
+
+        `floor`: the value to be certified, the largest if the tuner minimises. `gap`: how much better any other
+        configuration may be at most. An estimate from the values so far, no guarantee.
+        """
+        if (floor is None) == (gap is None):
+            raise InvalidInput("state either a floor or a gap to plan for")
+        self._check_told()
+        judgement = self.judgement
+        if judgement.own is None:
+            raise InvalidInput("a plan needs the trials, and this tuner knows only what was learnt from them")
+        sign = self.assumptions.sign
+        if floor is not None:
+            worth = sign * finite(floor, "floor")
+            goal = f"A certified value of {sign * worth:g}"
+        else:
+            most = positive(gap, "gap")  # type: ignore[arg-type]
+            worth = self.certificate().optimum_upper - most
+            goal = f"A gap of {most:g}"
+        finalist = nominated(judgement, 1, self.state.nominated)[0]
+        certified = max(self.certificate().lower, judgement.ends(finalist.row[None])[0].lower)
+        return planned(judgement, finalist, worth, goal, certified)
+
+    def _nominate(self, count: int) -> tuple[Finalist, ...]:
+        """Nominate the configurations that look best; those nominated before stay so."""
+        before = self.state.nominated
+        found = nominated(self.judgement, count, before)
+        numbers = {finalist.number for finalist in before}
+        new = tuple(finalist for finalist in found if finalist.number not in numbers)
+        self.state = self.state._replace(nominated=before + new)
+        return found
+
+    def _begin(self, finalist: Finalist) -> Trial:
+        """A trial that confirms a finalist."""
+        return self._adopted(finalist.row, Note(self._as_given(finalist.row), finalist.number))
+
+    def _as_given(self, row: Array) -> Mapping[str, Any] | None:
+        """A configuration that was tried, as it was given; None if it was not."""
+        tried = (told.parameters for told in self.history)
+        return next((given for given in tried if same_row(self.space.encode(given), row)), None)

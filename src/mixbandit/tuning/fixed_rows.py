@@ -1,0 +1,324 @@
+"""Certificates for values that were all measured on the same rows, without a model.
+
+| symbol | meaning |
+|---|---|
+| N, K | configurations on the list, folds (1 without cross-validation) |
+| m | rows of one fold: a value r is the mean of m independent results in [0, 1], their expectation is p |
+| δ | the probability that anything said is wrong |
+
+A fixed set of rows is one draw: its luck is in every value, and a search that goes by values goes by that luck. Three
+cases remain (MATH section 13):
+
+- *A list fixed before any value was seen.* Given its training rows, a model's m results are independent, so that
+  P(m·kl(r, p) ≥ a and r on a given side of p) ≤ e^{−a} (Chernoff). With a = ln(2NK/δ) all 2NK ends hold together,
+  however dependent values are through shared rows. The mean of a configuration's K intervals covers the mean of its K
+  fitted models. m is fixed in advance, so that a bound for all times would only be wider.
+- *A search that went by its values*: only what was measured on these rows can be stated.
+- *k finalists on fresh rows*, which nothing before depended on: a list of k, fixed before their values were seen.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixbandit._checks import Array, as_generator, as_number, flag, one_of, positive_int, shown
+from mixbandit.errors import AssumptionsMissing, AssumptionsRefutedWarning, InvalidInput, warn_user
+from mixbandit.tuning.assumptions import Assumptions, Stated
+from mixbandit.tuning.list_certificate import (
+    FIXED_LIST,
+    FRESH_ROWS,
+    NEW_ROWS,
+    SAME_ROWS,
+    THESE_ROWS,
+    ListCertificate,
+)
+from mixbandit.tuning.runs import read_run
+from mixbandit.tuning.searches import Measured, is_search, of_run, optuna_study_of, read_search
+from mixbandit.tuning.space import Space
+
+ROWS = ("fresh", "fixed")
+# Halving an interval in [0, 1] this often leaves less than rounding.
+_HALVINGS = 60
+
+
+def on_fixed_rows(
+    history: Any,
+    known: Assumptions,
+    *,
+    rows: str,
+    fixed_list: bool | None,
+    space: Space | None,
+    value: str | None,
+    parameters: Sequence[str] | None,
+    rng: Any,
+    **model: Any,
+) -> ListCertificate | None:
+    """The certificate of a run on fixed rows; None if each value has rows of its own, and a model is needed.
+
+    A search of scikit-learn, or Optuna's, is always on fixed rows. `fixed_list` says whether the configurations were
+    fixed before any value was seen; where it is not said or known, they are taken not to be. `model`: what `certify`
+    takes for its model, which has no use here.
+    """
+    one_of(rows, ROWS, "rows")
+    fixed_list = None if fixed_list is None else flag(fixed_list, "fixed_list")
+    study, searched = optuna_study_of(history), is_search(history)
+    if study is None and not searched and rows == "fresh":
+        if fixed_list is not None:
+            raise InvalidInput('fixed_list is about values on the same rows: state rows="fixed" as well')
+        return None
+    as_generator(rng)  # has no use either, but a default that is not None
+    useless = {**model, **({"space": space, "parameters": parameters} if searched else {})}
+    for name, given in useless.items():
+        if given is not None:
+            raise InvalidInput(f"{name} has no use on fixed rows, where no model is fitted; got {shown(given)}")
+    if searched:
+        found = read_search(history, value)
+    else:
+        run = read_run(
+            history if study is None else study,
+            space=space,
+            direction=known.direction,
+            value=value,
+            parameters=parameters,
+        )
+        found = of_run(run, None if study is None else False)
+    is_maximised = hasattr(history, "cv_results_") or (found.scorer or "").startswith("neg_")
+    if known.direction == "minimize" and is_maximised:
+        raise InvalidInput(
+            "scikit-learn's scores are to be maximised, losses by their negative: got direction='minimize'"
+        )
+    if found.fixed_list is False and fixed_list:
+        raise InvalidInput(
+            f"fixed_list=True contradicts the {type(history).__name__}: it chooses configurations by their scores"
+        )
+    if fixed_list is not None:
+        found = dataclasses.replace(found, fixed_list=fixed_list)
+    return on_a_fixed_list(found, known) if found.fixed_list else on_these_rows(found, known)
+
+
+def certify_finalists(
+    finalists: Sequence[tuple[Mapping[str, Any], float] | tuple[Mapping[str, Any], float, int]],
+    assumptions: Assumptions | None = None,
+    **stated: Unpack[Stated],
+) -> ListCertificate:
+    """Certify k finalists of any search on fresh rows, which neither the search nor anything before it saw.
+
+    `finalists` is a list of (parameters, value), each value the mean of `samples` independent results in
+    `reward_range`, or of (parameters, value, samples). Instead of samples, `sigma` may state the noise level of a
+    value. All may be measured on the same fresh rows. Each gets an interval at δ/k; no model is assumed.
+
+    Choose the finalists first and measure them once: a finalist added after a look at these values does not count.
+    """
+    return finalists_on_fresh_rows(_triples(finalists), Assumptions.of(assumptions, stated))
+
+
+def finalists_on_fresh_rows(
+    finalists: Sequence[tuple[Mapping[str, Any], float, int | None]], known: Assumptions
+) -> ListCertificate:
+    """`certify_finalists` for (parameters, value, samples), where samples may be None if `known` states it."""
+    values = np.array([[value] for _, value, _ in finalists])
+    measured = Measured([parameters for parameters, _, _ in finalists], values, len(finalists), True)
+    samples = None
+    if known.sigma is None:
+        own = [known.samples if of_it is None else of_it for _, _, of_it in finalists]
+        samples = np.array([[_stated_samples(n)] for n in own], dtype=np.float64)
+    elif any(of_it is not None for _, _, of_it in finalists):
+        raise InvalidInput("state sigma or the samples of each finalist, not both")
+    given = "finalists and values on rows that nothing before depended on"
+    return _certified(measured, known, samples, FRESH_ROWS, given)
+
+
+def on_a_fixed_list(found: Measured, known: Assumptions) -> ListCertificate:
+    """The certificate of a list of configurations that was fixed before any value was seen."""
+    if known.sigma is None and not found.is_a_mean:
+        raise InvalidInput(
+            f"the scorer {shown(found.scorer)} is not a mean over rows, so that no number of samples is right for it: "
+            "state sigma, the noise level of a fold's score, instead"
+        )
+    samples = np.array(float(_stated_samples(known.samples))) if known.sigma is None else None
+    given = "a list, with its length, fixed before any value on these rows was seen"
+    return _certified(found, known.towards(found.direction), samples, FIXED_LIST, given)
+
+
+def on_these_rows(found: Measured, known: Assumptions) -> ListCertificate:
+    """What a search that went by its values on fixed rows allows to say: nothing about new rows."""
+    known = known.towards(found.direction)
+    values = known.sign * _checked(found.values, known).mean(axis=1)
+    candidates = _candidates(found)
+    best = int(candidates[np.argmax(values[candidates])])
+    ends = known.reward_range or (-math.inf, math.inf)
+    low, high = ends if known.sign > 0 else (-ends[1], -ends[0])
+    return ListCertificate(
+        action=found.configurations[best],
+        lower=low,
+        upper=high,
+        optimum_upper=high,
+        gap=high - low,
+        proof="search",
+        guarantee="none",
+        about=THESE_ROWS,
+        evidence=SAME_ROWS,
+        adaptive=None if found.fixed_list is None else True,
+        assumptions="nothing" if known.reward_range is None else _range_in_words(known),
+        intervals=np.tile(np.array(ends), (len(values), 1)),
+        **_described(found, known, best),
+    )
+
+
+def chernoff_ends(r: Array, samples: Array, log_odds: float) -> tuple[Array, Array]:
+    """All p with samples·kl(r, p) ≤ log_odds: the smallest and the largest.
+
+    kl(r, p) = r ln(r/p) + (1−r) ln((1−r)/(1−p)), for means r of `samples` independent results in [0, 1].
+    """
+    r = np.clip(np.asarray(r, dtype=np.float64), 0.0, 1.0)
+    most = np.broadcast_to(log_odds / samples, r.shape)
+    return _smallest(r, most), 1.0 - _smallest(1.0 - r, most)
+
+
+def _smallest(r: Array, most: Array) -> Array:
+    """The smallest p in [0, r] with kl(r, p) ≤ most, by halving."""
+    outside, inside = np.zeros_like(r), r.copy()
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (outside + inside)
+        far = _divergence(r, middle) > most
+        outside, inside = np.where(far, middle, outside), np.where(far, inside, middle)
+    return outside
+
+
+def _divergence(r: Array, p: Array) -> Array:
+    """kl(r, p) for p ≤ r, by log1p of the difference: r ln(r/p) alone loses all digits of a small one."""
+    d = r - p
+    with np.errstate(divide="ignore", invalid="ignore"):
+        first = np.where(r > 0.0, -r * np.log1p(-d / r), 0.0)  # p = 0 < r: infinite
+        second = np.where(r < 1.0, -(1.0 - r) * np.log1p(d / (1.0 - r)), 0.0)
+    return np.asarray(first + second)
+
+
+def _certified(
+    found: Measured, known: Assumptions, samples: Array | None, evidence: str, given: str
+) -> ListCertificate:
+    """Intervals for every configuration, and the one with the best worst case."""
+    values = _checked(found.values, known)
+    log_odds = math.log(2.0 * found.listed * values.shape[1]) - math.log(known.delta)
+    if samples is None:
+        lower, upper, refuted = _by_level(values, known, log_odds)
+        words = f"a noise level of {known.sigma:g} in each value, independent of the choice of configurations"
+    else:
+        if known.reward_range is None:
+            raise AssumptionsMissing(
+                "state reward_range=(low, high), which contains every single result: (0, 1) for accuracies, (-1, 0) "
+                "for neg_brier_score. A loss without a bound, such as log-loss, has no range: state sigma instead"
+            )
+        lower, upper, refuted = *_by_range(values, known, samples, log_odds), False
+        counts = sorted({int(n) for n in samples.flat})
+        count = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+        words = f"that each value is the mean of {count} independent results in {_ends_in_words(known)}"
+    intervals = np.stack((lower.mean(axis=1), upper.mean(axis=1)), axis=1)
+    worst, most = (intervals[:, 0], intervals[:, 1]) if known.sign > 0 else (-intervals[:, 1], -intervals[:, 0])
+    candidates = _candidates(found)
+    best = int(candidates[np.argmax(worst[candidates])])
+    others = np.delete(most, best)
+    certificate = ListCertificate(
+        action=found.configurations[best],
+        lower=float(worst[best]),
+        upper=float(most[best]),
+        optimum_upper=float(most.max()),
+        optimum_found=float(most.max()),
+        gap=max(float(others.max() - worst[best]), 0.0) if len(others) else 0.0,
+        proof="enumerated",
+        guarantee="once",
+        delta=known.delta,
+        trusted=not refuted,
+        about=NEW_ROWS,
+        evidence=evidence,
+        assumptions=f"{given}, and {words}",
+        intervals=intervals,
+        **_described(found, known, best),
+    )
+    if refuted:
+        warn_user(f"at level {known.delta:g} the data refute {certificate.assumptions}", AssumptionsRefutedWarning)
+    return certificate
+
+
+def _described(found: Measured, known: Assumptions, best: int) -> dict[str, Any]:
+    return {
+        "model": "no model of the function",
+        "direction": known.direction or "maximize",
+        "t": found.values.size,
+        "tried": len(found.values),
+        "folds": found.values.shape[1],
+        "on_these_rows": float(found.values[best].mean()),
+        "configurations": found.configurations,
+        "left_out": found.left_out,
+        "unused": found.unused,
+        "infeasible": None if found.feasible is None else int((~found.feasible).sum()),
+    }
+
+
+def _by_range(values: Array, known: Assumptions, samples: Array, log_odds: float) -> tuple[Array, Array]:
+    """Bounds (N, K) on the expectations of means of results in the range."""
+    assert known.reward_range is not None
+    low, high = known.reward_range
+    lower, upper = chernoff_ends((values - low) / (high - low), samples, log_odds)
+    return low + (high - low) * lower, low + (high - low) * upper
+
+
+def _by_level(values: Array, known: Assumptions, log_odds: float) -> tuple[Array, Array, bool]:
+    """Bounds (N, K) on the expectations of σ-sub-Gaussian values; whether they contradict the stated range."""
+    assert known.sigma is not None
+    half = known.sigma * math.sqrt(2.0 * log_odds)
+    low, high = known.reward_range or (-math.inf, math.inf)
+    refuted = bool(((values - half > high) | (values + half < low)).any())
+    return np.clip(values - half, low, high), np.clip(values + half, low, high), refuted
+
+
+def _checked(values: Array, known: Assumptions) -> Array:
+    """The values, if they agree with what was stated."""
+    known.reward(values.ravel())
+    return values
+
+
+def _candidates(found: Measured) -> NDArray[np.intp]:
+    """Which configurations may be recommended."""
+    if found.feasible is None:
+        return np.arange(len(found.values))
+    if not found.feasible.any():
+        raise InvalidInput(f"none of {len(found.values)} configurations is known to satisfy the constraints")
+    return np.flatnonzero(found.feasible)
+
+
+def _stated_samples(samples: int | None) -> int:
+    if samples is None:
+        raise AssumptionsMissing(
+            "state samples, the number of rows that a value averages (with cross-validation, the rows of one fold), or "
+            "sigma, the noise level of a value: without either nothing can be guaranteed about new rows"
+        )
+    return samples
+
+
+def _triples(finalists: Any) -> list[tuple[Mapping[str, Any], float, int | None]]:
+    form = "finalists must be a list of (parameters, value) or (parameters, value, samples)"
+    if not isinstance(finalists, list | tuple) or not finalists:
+        raise InvalidInput(f"{form}, got {shown(finalists)}")
+    found: list[tuple[Mapping[str, Any], float, int | None]] = []
+    for item in finalists:
+        if not isinstance(item, list | tuple) or len(item) not in (2, 3) or not isinstance(item[0], Mapping):
+            raise InvalidInput(f"{form}, got {shown(item)}")
+        samples = positive_int(item[2], "samples") if len(item) == 3 else None
+        found.append((dict(item[0]), as_number(item[1], "value"), samples))
+    return found
+
+
+def _ends_in_words(known: Assumptions) -> str:
+    assert known.reward_range is not None
+    return f"[{known.reward_range[0]:g}, {known.reward_range[1]:g}]"
+
+
+def _range_in_words(known: Assumptions) -> str:
+    return f"expected values in {_ends_in_words(known)}"

@@ -1,0 +1,168 @@
+"""What can be said about a list of configurations, without a model: as a value and in words."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mixbandit._checks import Array, shown
+from mixbandit.errors import InvalidInput
+from mixbandit.tuning.judgement import Judgement, Worth
+from mixbandit.tuning.study_certificate import StudyCertificate
+
+NEW_ROWS, THESE_ROWS = "new rows", "these rows only"
+FIXED_LIST, FRESH_ROWS, SAME_ROWS = "fixed list", "fresh rows", "these rows"
+
+
+@dataclass(frozen=True)
+class ListCertificate(StudyCertificate):
+    """A certificate for a list of configurations: each has an interval of its own, and no model connects them.
+
+    `about` says what the intervals are about. "new rows": they hold together, on the whole list, with probability
+    ≥ 1−δ. "these rows only": a search that went by its own values on fixed rows. Then nothing is guaranteed about new
+    rows, `proven` is False, and `interval`, `best_possible` and `gap` are no more than the stated range says;
+    `on_these_rows` is the value that was measured.
+    """
+
+    about: str = NEW_ROWS
+    evidence: str = FIXED_LIST  # "fixed list", "fresh rows" or "these rows"
+    tried: int = 0  # the configurations that were measured
+    folds: int = 1
+    adaptive: bool | None = False  # whether configurations were chosen by earlier values; None: not known
+    on_these_rows: float = math.nan  # the measured value of `action`, the mean over folds
+    configurations: Sequence[Mapping[str, Any]] = dataclasses.field(default=(), repr=False, compare=False)
+    intervals: Array = dataclasses.field(default_factory=lambda: np.empty((0, 2)), repr=False, compare=False)
+
+    @property
+    def proven(self) -> bool:
+        """Whether anything is guaranteed about new rows."""
+        return self.trusted and self.about == NEW_ROWS
+
+    def of(self, parameters: Mapping[str, Any]) -> Worth:
+        """What is known about the expected value, on new rows, of a configuration on the list.
+
+        If a configuration is on the list several times, the interval covers all of its fitted models.
+        """
+        if not isinstance(parameters, Mapping):
+            raise InvalidInput(f"parameters must be a dict, got {shown(parameters)}")
+        spare = {*self.unused, *(column.removeprefix("params_") for column in self.unused)}
+        wanted = {name: value for name, value in parameters.items() if name not in spare}
+        at = [i for i, configuration in enumerate(self.configurations) if _same(configuration, wanted)]
+        if not at:
+            raise InvalidInput(f"{shown(dict(parameters))} is not among the {self.tried} configurations measured")
+        low, high = float(self.intervals[at, 0].min()), float(self.intervals[at, 1].max())
+        return Worth(low, high, self.evidence, len(at), self.proven)
+
+    def _judged(self) -> Judgement:
+        raise InvalidInput("a list has no model that connects its configurations: compare their intervals, of(…)")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, in plain types; ends that are infinite are None. Parameters are as given."""
+        return {
+            "about": self.about,
+            "evidence": self.evidence,
+            "proven": self.proven,
+            "trusted": self.trusted,
+            "parameters": dict(self.action),
+            "interval": [_finite(end) for end in self.interval],
+            "best_possible": _finite(self.best_possible),
+            "gap": _finite(self.gap),
+            "on_these_rows": self.on_these_rows,
+            "direction": self.direction,
+            "delta": self.delta,
+            "tried": self.tried,
+            "folds": self.folds,
+            "proof": self.proof,
+            "assumptions": self.assumptions,
+            "left_out": dict(self.left_out),
+            "unused": dict(self.unused),
+            "infeasible": self.infeasible,
+            "configurations": [
+                {"parameters": dict(configuration), "interval": [_finite(low), _finite(high)]}
+                for configuration, (low, high) in zip(self.configurations, self.intervals.tolist(), strict=True)
+            ],
+        }
+
+    def __str__(self) -> str:
+        return "\n".join(self._sentences()[: 2 if self.trusted else 3])
+
+    def details(self) -> str:
+        """The two lines, and what they rest on."""
+        return "\n".join([*self._sentences(), *self._notes()])
+
+    def _sentences(self) -> list[str]:
+        lines = self._about_new_rows() if self.about == NEW_ROWS else self._about_these_rows()
+        if not self.trusted:
+            lines.insert(0, "WARNING: the data refute the stated assumptions; none of this is guaranteed:")
+        return lines
+
+    def _about_new_rows(self) -> list[str]:
+        low, high = (end + 0.0 for end in self.interval)  # without −0
+        upwards = self.direction == "maximize"
+        worst = f"at least {low:.4g}" if upwards else f"at most {high:.4g}"
+        better, most = ("larger", "at most") if upwards else ("smaller", "at least")
+        other = "finalist" if self.evidence == FRESH_ROWS else "configuration on the list"
+        by = f"{better} by more than {self.gap:.4g}" if self.gap > 0.0 else better
+        second = f"No other {other} ({self.tried} in all) has an expected value that is {by}."
+        if self.tried == 1:
+            second = "Nothing else was measured, so nothing is known about alternatives."
+        sure, best = f"with probability at least {1 - self.delta:.6g}", self.best_possible + 0.0
+        lines = [
+            f"Use {self.action}: on new rows its expected value is {worst}, {sure}.",
+            second,
+            f"Its expected value lies in [{low:.4g}, {high:.4g}]; the best one's is {most} {best:.4g}.",
+            f"All of this holds together {sure}, given {self.assumptions}.",
+        ]
+        if self.folds > 1:
+            lines.append(
+                f"It is about the {self.folds} models fitted for the folds, on average; a model refitted to all rows "
+                "is another one."
+            )
+        return lines
+
+    def _about_these_rows(self) -> list[str]:
+        lines = [
+            f"ON THESE ROWS ONLY, the best of {self.tried} is {self.action}, with value {self.on_these_rows:.4g}: "
+            "about new rows nothing is guaranteed.",
+            "On these rows no other configuration tried is better; on new rows any of them may be, by any amount.",
+            "A search that goes by its values on the same rows also goes by their luck. Confirm a few finalists on",
+            "rows that it never saw: mb.certify_finalists([(parameters, value), …], samples=…, reward_range=…).",
+        ]
+        if self.adaptive is None:
+            lines.append("If the list was fixed before any value was seen, as a grid is, state fixed_list=True.")
+        return lines
+
+    def _notes(self) -> list[str]:
+        lines = []
+        if self.infeasible is not None:
+            lines.append(f"{self.infeasible} of {self.tried} are not known to be feasible, and are not recommended.")
+        if self.left_out:
+            lines.append("Not counted: " + ", ".join(f"{n} {why}" for why, n in self.left_out.items()) + ".")
+        if self.unused:
+            lines.append("Not used: " + ", ".join(f"{name!r} ({why})" for name, why in self.unused.items()) + ".")
+        return lines
+
+
+def _finite(end: float) -> float | None:
+    return end if math.isfinite(end) else None
+
+
+def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return one.keys() == other.keys() and all(_equal(value, other[name]) for name, value in one.items())
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Equality that tells True from 1, and takes arrays and whatever does not compare."""
+    if one is other:
+        return True
+    if isinstance(one, bool | np.bool_) != isinstance(other, bool | np.bool_):
+        return False
+    try:
+        return bool(np.all(one == other)) and np.shape(one) == np.shape(other)
+    except Exception:  # estimators and arrays of users may raise anything
+        return False

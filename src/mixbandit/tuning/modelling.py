@@ -1,0 +1,78 @@
+"""The confidence sequence that a certificate rests on: the tightest that what is stated allows."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from mixbandit._checks import SMALLEST_PROBABILITY, Array
+from mixbandit.mixtures import Forecaster, Grid, Mixture, SemiAdaptive
+from mixbandit.models import KernelListModel, as_model
+from mixbandit.sequences import BoundedMixture, Moment
+from mixbandit.tuning.assumptions import (
+    MOST_ROWS,
+    Assumptions,
+    ModelLike,
+    default_kernel,
+    default_suspects,
+    mixture_scales,
+)
+from mixbandit.tuning.evidence import SHARES
+from mixbandit.tuning.space import Space
+
+# Forecasts that learn from every reward take O(t³) in all: up to this many.
+_MOST_LEARNT = 500
+# The bounded set takes O(t³), too, with a larger constant: some ten seconds for this many.
+_MOST_BOUNDED = 1000
+# Of values that average fewer results, Hoeffding's σ certifies more, unless they are close to an end of the range.
+_FEWEST_RESULTS = 10
+
+
+def certifying(
+    assumptions: Assumptions,
+    space: Space,
+    features: ModelLike | None,
+    mixture: Mixture | Forecaster | None,
+    rows: Array,
+    rewards: Array,
+    *,
+    ordered: bool,
+) -> Moment:
+    """The model's moment after a run, at the model's part of δ.
+
+    Values that are means of results in a range have no σ: the bounded set is far smaller near the ends of the range.
+    It learns in order of play. Where that is not known, or values average few results, or a mixture is given, or there
+    are too many trials, or several kernels, Hoeffding's σ stands in, as it does while a tuner acts.
+    """
+    # Where its part would be too small for a sequence, so are all others, which then say nothing.
+    known = dataclasses.replace(assumptions, delta=max(SHARES.model * assumptions.delta, SMALLEST_PROBABILITY))
+    single = features is None or not isinstance(as_model(features, space.dim), KernelListModel)
+    plain = mixture is None and ordered and len(rows) <= MOST_ROWS
+    several = known.counts_results and (known.samples or 1) >= _FEWEST_RESULTS
+    if several and plain and single and not known.misspecification and len(rows) <= _MOST_BOUNDED:
+        assert known.reward_range is not None
+        low, high = known.reward_range
+        # Rewards were checked, but may lie beyond the ends by rounding.
+        inside = np.clip(rewards, low - known.offset, high - known.offset)
+        return _bounded(known, space, features).learnt(rows, inside)
+    if plain and known.noise is None and len(rows) <= _MOST_LEARNT:
+        mixture = Grid([SemiAdaptive(c) for c in mixture_scales(known)])
+    return known.sequence(space, features, mixture, rows=len(rows)).moment.learnt(rows, rewards)
+
+
+def _bounded(assumptions: Assumptions, space: Space, features: ModelLike | None) -> Moment:
+    assert assumptions.reward_range is not None
+    low, high = assumptions.reward_range
+    known: dict[str, Any] = {} if features is not None else {"suspects": default_suspects(space)}
+    model = as_model(default_kernel(space) if features is None else features, space.dim)
+    return BoundedMixture(
+        model,  # type: ignore[arg-type]
+        norm_bound=assumptions.norm,
+        delta=assumptions.delta,
+        reward_range=(low - assumptions.offset, high - assumptions.offset),
+        samples=assumptions.counted or 1,
+        on_empty="inflate",
+        **known,
+    ).moment

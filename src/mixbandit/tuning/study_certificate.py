@@ -1,0 +1,231 @@
+"""What a certificate says about a run, as a value and in words: two lines first, details on request."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import html
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mixbandit.certificates import Certificate
+from mixbandit.errors import InvalidInput
+from mixbandit.sequences import Audit
+from mixbandit.tuning.comparing import Comparison, compare
+from mixbandit.tuning.evidence import shares_in_words
+from mixbandit.tuning.judgement import OWN_TRIALS, Judgement, Worth
+from mixbandit.tuning.possible import Possible
+
+
+@dataclass(frozen=True)
+class StudyCertificate(Certificate):
+    """A certificate whose `action` is a configuration: what to use, what it is worth, what could still be better.
+
+    Printed, it is two lines; `details()` says what they rest on. Rewards are the values of the study, or minus the
+    values if it minimises; so are `lower`, `upper` and `optimum_upper`. `interval` and `best_possible` are values.
+    """
+
+    direction: str = "maximize"
+    evidence: str = "model"  # what says that it is worth at least so much: the "model", or its "own trials"
+    tried: int = 0  # how often the recommended configuration was tried
+    judgement: Judgement | None = dataclasses.field(default=None, repr=False, compare=False)
+    search_possible: Callable[[], tuple[Possible, ...]] | None = dataclasses.field(
+        default=None, repr=False, compare=False
+    )
+    audit: Audit | None = None
+    left_out: Mapping[str, int] = dataclasses.field(default_factory=dict)  # trials that do not count, by reason
+    unused: Mapping[str, str] = dataclasses.field(default_factory=dict)  # columns that are not used, with the reason
+    inferred_space: bool = False
+    infeasible: int | None = None  # trials not known to satisfy the study's constraints; None without constraints
+    refuted_after: int | None = None  # the number of trials after which the assumptions were seen to be refuted
+    ordered: bool = True  # whether the order of play is known
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The recommended configuration, as it was given if it was tried."""
+        return dict(self.action)
+
+    @functools.cached_property
+    def possible(self) -> tuple[Possible, ...]:
+        """Where the best can still be, parameter by parameter, according to a search that runs on first access."""
+        return () if self.search_possible is None else self.search_possible()
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """An interval for the expected value of the recommended configuration."""
+        return (self.lower, self.upper) if self._upwards else (-self.upper, -self.lower)
+
+    @property
+    def best_possible(self) -> float:
+        """No configuration has a better expected value."""
+        return self.optimum_upper if self._upwards else -self.optimum_upper
+
+    @property
+    def _upwards(self) -> bool:
+        return self.direction == "maximize"
+
+    def of(self, parameters: Mapping[str, Any]) -> Worth:
+        """What is known about any configuration, tried or not, on the same event: no further δ is spent."""
+        found = self._judged().of(parameters)
+        return found if self.trusted else dataclasses.replace(found, trusted=False)
+
+    def improvement(self, over: Mapping[str, Any]) -> Comparison:
+        """How much better the recommended configuration is than another: your present one, say, or the default.
+
+        Larger is better here, also if the study minimises.
+        """
+        found = self.compare(self.parameters, over)
+        if self._upwards:
+            return found
+        return dataclasses.replace(found, lower=-found.upper, upper=-found.lower)
+
+    def compare(
+        self, one: Mapping[str, Any], other: Mapping[str, Any], pairs: Sequence[tuple[float, float]] | None = None
+    ) -> Comparison:
+        """How much larger the expected value of one configuration is than that of another.
+
+        `pairs` are values of both that belong together, such as results on the same rows; they speak alone then, at a
+        δ of their own.
+        """
+        found = compare(self._judged(), one, other, pairs)
+        return found if self.trusted else dataclasses.replace(found, trusted=False)
+
+    def _judged(self) -> Judgement:
+        if self.judgement is None:
+            raise InvalidInput("this certificate was made by hand, and knows of no other configuration")
+        return self.judgement
+
+    def __str__(self) -> str:
+        low, high = (end + 0.0 for end in self.interval)  # without −0
+        worth = f"at least {low:.4g}" if self._upwards else f"at most {high:.4g}"
+        better = "better" if self._upwards else "lower"
+        sure = f"with probability {1 - self.delta:.6g}"
+        lines = [f"Use {self.action}: its expected value is {worth}, {sure} ({self._why})."]
+        if self.gap <= 0.0:
+            lines.append(f"Nothing else in the space is {better}{self._how}.")
+        else:
+            most = f"(at {'most' if self._upwards else 'least'} {self.best_possible + 0.0:.4g})"
+            lines.append(f"Anything else is {better} by at most {self.gap:.4g} {most}{self._how}.")
+        if not self.trusted:
+            lines.insert(0, f"WARNING: {self._refutation}; none of this is guaranteed:")
+        return "\n".join(lines)
+
+    @property
+    def _why(self) -> str:
+        tried = f"tried {self.tried} time{'' if self.tried == 1 else 's'}" if self.tried else "NOT TRIED"
+        who = "its own trials say so" if self.evidence == OWN_TRIALS else "a model of all trials says so"
+        return f"{tried}; {who}"
+
+    @property
+    def _how(self) -> str:
+        if not self.proven:
+            return "; NOT PROVEN, a search found no more" if self.trusted else ""
+        return "; that is the end of the stated range" if self.proof == "range" else ""
+
+    def details(self) -> str:
+        """What the two lines rest on, what was left out, where the best can still be, and the audit."""
+        low, high = (end + 0.0 for end in self.interval)
+        lines = [str(self), f"Its expected value lies in [{low:.4g}, {high:.4g}], based on {self.t} trials in all."]
+        if self.trusted:
+            what = "This holds" if self.proven else "Of this only the interval holds,"
+            lines.append(f"{what} with probability at least {1 - self.delta:.6g}, whichever tuner was used, given")
+            lines.append(f"{self.assumptions}, and {self.model}.")
+            lines.append(f"delta={self.delta:g} is divided: {shares_in_words(self.delta)}.")
+        lines += self._reservations()
+        if self.possible:
+            lines.append("Where the best can still be, according to a search:")
+            lines += [f"  {part}" for part in self.possible]
+        lines += ["Audit:", *(f"  {sentence}" for sentence in self._audited())]
+        return "\n".join(lines)
+
+    def _audited(self) -> list[str]:
+        found = [] if self.audit is None else list(self.audit.sentences)
+        scatter = None if self.judgement is None else self.judgement.scatter
+        return found if scatter is None else [*found, str(scatter)]
+
+    @property
+    def _refutation(self) -> str:
+        known = None if self.judgement is None else self.judgement.refutation
+        if self.refuted_after is None or self.refuted_after == self.t:
+            return known or "the values refute the stated assumptions"
+        return f"the first {self.refuted_after} of {self.t} trials refute the stated assumptions, which stands"
+
+    def _reservations(self) -> list[str]:
+        """What was left out, and what was assumed about the run."""
+        lines = []
+        if not self.ordered:
+            lines.append(
+                "The order of play is not known, so that every configuration gets the same part of delta, and the "
+                "number of trials counts as fixed in advance."
+            )
+        if self.infeasible is not None:
+            lines += [
+                f"Constraints: {self.infeasible} of {self.t} trials are not known to be feasible. They count as",
+                "data, but only a feasible configuration that was tried is recommended. The bounds on other",
+                "configurations hold for feasible and infeasible ones alike; an untried one may be either.",
+            ]
+        if self.inferred_space:
+            lines.append("The space is inferred from the trials; pass `space` if it is larger.")
+        if self.left_out:
+            lines.append("Not counted: " + ", ".join(f"{n} {why}" for why, n in self.left_out.items()) + ".")
+            if {"PRUNED", "FAIL"} & set(self.left_out):
+                lines.append(
+                    "The reasons for pruning and failing must have had nothing to do with the noise of values."
+                )
+        if self.unused:
+            reasons = dict.fromkeys(self.unused.values())
+            named = {why: ", ".join(repr(name) for name in self.unused if self.unused[name] == why) for why in reasons}
+            lines.append("Not used: " + "; ".join(f"{names} ({why})" for why, names in named.items()) + ".")
+        return lines
+
+    def to_dict(self) -> dict[str, Any]:
+        """What it says, as plain values; `possible` is left out, because it takes a search."""
+        return {
+            "parameters": {name: _plain(value) for name, value in self.parameters.items()},
+            "direction": self.direction,
+            "interval": [_plain(end) for end in self.interval],
+            "best_possible": _plain(self.best_possible),
+            "gap": _plain(self.gap),
+            "proven": self.proven,
+            "proof": self.proof,
+            "trusted": self.trusted,
+            "evidence": self.evidence,
+            "tried": self.tried,
+            "trials": self.t,
+            "delta": self.delta,
+            "assumptions": self.assumptions,
+            "model": self.model,
+            "left_out": dict(self.left_out),
+            "unused": dict(self.unused),
+            "refuted_after": self.refuted_after,
+            "audit": self._audited(),
+            "summary": str(self),
+        }
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), ensure_ascii=False, indent=2)
+
+    def to_html(self) -> str:
+        """The same as a piece of HTML, for a report or a notebook: the two lines, then the details folded away."""
+        first, *rest = str(self).split("\n")
+        lines = [f"<p><strong>{html.escape(first)}</strong></p>", *(f"<p>{html.escape(line)}</p>" for line in rest)]
+        details = html.escape(self.details())
+        return (
+            '<div class="mixbandit-certificate">'
+            f"{''.join(lines)}<details><summary>What this rests on</summary><pre>{details}</pre></details></div>"
+        )
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+
+def _plain(value: Any) -> Any:
+    """A value that JSON can hold."""
+    if isinstance(value, bool | int | str) or value is None:
+        return value
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else str(value)
+    return value.item() if hasattr(value, "item") else str(value)

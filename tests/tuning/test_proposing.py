@@ -1,0 +1,227 @@
+"""Which configuration is tried next, and how a known budget is spent."""
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+import mixbandit as mb
+from mixbandit.bandits import persistent
+from mixbandit.tuning.proposing import Experience, Proposer, as_weights
+from mixbandit.tuning.space import centre
+from tests.helpers.spaces import EVERYTHING
+
+STATED = {"reward_range": (0.0, 1.0), "samples": 100}
+PLANE = mb.Space({"x": mb.Float(0.0, 1.0), "y": mb.Float(0.0, 1.0)})
+SMALL = mb.Space({"i": mb.Int(0, 4), "k": mb.Categorical(["a", "b"])})
+
+
+def chance(parameters):
+    return 0.9 - 0.5 * (parameters["x"] - 0.7) ** 2 - 0.3 * (parameters["y"] - 0.2) ** 2
+
+
+def noisy(parameters, rng):
+    return float(rng.binomial(100, chance(parameters))) / 100
+
+
+def test_it_begins_in_the_centre_and_finds_the_best():
+    rng = np.random.default_rng(0)
+    tuner = mb.Tuner(PLANE, **STATED, rng=0)
+    trials = []
+    for _ in range(40):
+        trials.append(tuner.ask())
+        tuner.tell(trials[-1], noisy(trials[-1].parameters, rng))
+    assert trials[0].parameters == {"x": 0.5, "y": 0.5}
+    late = [chance(trial.parameters) for trial in trials[20:]]
+    assert np.mean(late) > 0.87
+    assert np.mean(late) > np.mean([chance(p) for p in PLANE.sample(500, rng=0)]) + 0.08
+
+
+def test_every_choice_is_a_configuration():
+    tuner = mb.Tuner(EVERYTHING, **STATED, rng=0)
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        trial = tuner.ask()
+        row = EVERYTHING.encode(trial.parameters)
+        assert np.array_equal(EVERYTHING.region.snapped(row[None])[0], row)
+        tuner.tell(trial, 0.5 + 0.05 * rng.uniform())
+
+
+def test_a_small_space_is_tried_out_before_anything_is_repeated_without_need():
+    tuner = mb.Tuner(SMALL, **STATED, rng=0)
+    rng = np.random.default_rng(1)
+    tried = []
+    for _ in range(60):
+        trial = tuner.ask()
+        tried.append((trial.parameters["i"], trial.parameters["k"]))
+        expected = 0.6 + 0.08 * trial.parameters["i"] - 0.2 * (trial.parameters["k"] == "b")
+        tuner.tell(trial, rng.binomial(100, expected) / 100)
+    # The best one is found, and then repeated.
+    assert tried[30:].count((4, "a")) > 20
+
+
+def test_pending_configurations_are_not_chosen_again():
+    tuner = mb.Tuner(SMALL, **STATED, initial=1, rng=0)
+    tuner.tell(tuner.ask(), 0.5)
+    batch = [tuple(trial.parameters.values()) for trial in tuner.ask(10)]
+    assert len(set(batch)) == 10
+    plane = mb.Tuner(PLANE, **STATED, rng=0)
+    first = plane.ask(8)  # nothing is known yet: spread, from the centre on
+    assert first[0].parameters == {"x": 0.5, "y": 0.5}
+    assert min(math.dist(a.parameters.values(), b.parameters.values())
+               for i, a in enumerate(first) for b in first[:i]) > 0.05  # fmt: skip
+    for trial in first:
+        plane.tell(trial, noisy(trial.parameters, np.random.default_rng(trial.id)))
+    assert len({tuple(trial.parameters.values()) for trial in plane.ask(8)}) == 8
+
+
+def test_a_configuration_is_repeated_only_if_nothing_new_is_nearly_as_good():
+    rows = centre(PLANE)[None] + np.array([[0.0, 0.0]])
+    proposer = Proposer(PLANE)
+    seen = Experience(np.repeat(rows, 6, axis=0), np.full(6, 0.9), np.ones(6))
+    found = proposer.propose(seen, np.empty((0, 2)), np.random.default_rng(0))
+    assert not np.array_equal(found, rows[0])
+    # Of two configurations, one far better than the other.
+    two = mb.Space({"k": mb.Categorical(["good", "bad"])})
+    both = np.repeat(np.eye(2), 20, axis=0)
+    values = np.repeat([0.9, 0.1], 20) + 0.01 * np.random.default_rng(0).normal(size=40)
+    again = Proposer(two).propose(Experience(both, values, np.ones(40)), np.empty((0, 2)), np.random.default_rng(0))
+    assert np.array_equal(again, [1.0, 0.0])
+
+
+def test_what_is_stored_goes_on_in_the_same_way(tmp_path):
+    rng = np.random.default_rng(0)
+    tuner = mb.Tuner(EVERYTHING, **STATED, rng=3)
+    for i in range(25):
+        trial = tuner.ask()
+        tuner.tell(trial, 0.5 + 0.05 * rng.uniform(), sem=0.1 if i % 2 else None)
+    tuner.ask(2)
+    tuner.save(tmp_path / "t")
+    again = mb.Tuner.load(tmp_path / "t")
+    assert [trial.parameters for trial in again.ask(3)] == [trial.parameters for trial in tuner.ask(3)]
+    assert again.history == tuner.history
+
+
+def test_standard_errors_steer_what_is_tried_and_nothing_else():
+    def told(errors):
+        tuner = mb.Tuner(PLANE, **STATED, rng=0)
+        rng = np.random.default_rng(0)
+        for i in range(12):
+            trial = tuner.adopt(PLANE.sample(1, rng=i)[0])
+            tuner.tell(trial, noisy(trial.parameters, rng), sem=errors(i))
+        return tuner
+
+    plain, steered = told(lambda i: None), told(lambda i: 0.5 if i % 3 else 0.01)
+    assert plain.certificate().lower == steered.certificate().lower
+    first = plain.ask().parameters
+    assert first != steered.ask().parameters
+    assert first == told(lambda i: 0.2).ask().parameters  # only their ratios count
+    assert "standard errors" in steered.certificate().details()
+    assert "standard errors" not in plain.certificate().details()
+    with pytest.raises(mb.InvalidInput, match="sem must lie in"):
+        plain.tell(plain.ask(), 0.5, sem=-1.0)
+
+
+def test_weights_are_relative_and_limited():
+    assert as_weights(np.array([np.nan, np.nan])).tolist() == [1.0, 1.0]
+    assert as_weights(np.array([0.1, 0.1, 0.2, np.nan, 0.0])).tolist() == [1.0, 1.0, 0.25, 1.0, 1.0]
+    assert as_weights(np.array([1.0, 1.0, 1e9])).min() == 0.0625
+
+
+@pytest.mark.parametrize(
+    ("n", "confirmations", "expected"), [(40, None, (27, 10, 3)), (20, 5, (10, 5, 5)), (1, 0, (1, 0, 0))]
+)
+def test_a_known_budget_is_searched_settled_and_confirmed(n, confirmations, expected):
+    rng = np.random.default_rng(2)
+    tuner = mb.Tuner(PLANE, **STATED, rng=0)
+    seen = []
+
+    def objective(parameters):
+        seen.append(tuple(parameters.values()))
+        return noisy(parameters, rng)
+
+    assert tuner.optimize(objective, n, confirmations=confirmations) is tuner
+    search, again, last = expected
+    assert tuner.told == n == len(seen)
+    assert set(seen[search : search + again]) <= set(seen[:search])
+    nominated = [told.nomination > 0 for told in tuner.history]
+    assert sum(nominated) <= last
+    assert not any(nominated[: search + again])
+
+
+def test_an_objective_that_fails_loses_only_its_own_trial():
+    tuner = mb.Tuner(PLANE, **STATED, rng=0)
+    calls = []
+
+    def broken(parameters):
+        calls.append(parameters)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return 0.5
+
+    with pytest.raises(KeyboardInterrupt):
+        tuner.optimize(broken, 10)
+    assert (tuner.told, tuner.pending) == (3, ())
+    tuner.optimize(lambda parameters: 0.5, 7)
+    assert tuner.told == 10
+
+
+def test_a_budget_that_cannot_be_is_refused():
+    tuner = mb.Tuner(PLANE, **STATED, rng=0)
+    for bad in ({"n_trials": 0}, {"n_trials": 3, "confirmations": 4}, {"n_trials": 3, "confirmations": -1}):
+        with pytest.raises(mb.InvalidInput):
+            tuner.trials(**bad)
+    with pytest.raises(mb.InvalidInput, match="objective must be callable"):
+        tuner.optimize(3, 5)
+
+
+def test_with_features_or_exploration_it_acts_on_bounds():
+    features = mb.RandomFourier(2, 20, 0.5, rng=0)
+    for options in ({"features": features}, {"exploration": 0.1}, {"exact": True}):
+        tuner = mb.Tuner(PLANE, **STATED, rng=0, **options)
+        assert tuner.initial == 10
+        for _ in range(12):
+            tuner.tell(tuner.ask(), 0.5)
+        assert tuner.told == 12
+
+
+def test_what_is_tried_again_depends_on_what_is_pending():
+    tuner = mb.Tuner(SMALL, **STATED, initial=1, rng=0)
+    rng = np.random.default_rng(0)
+    for _ in range(12):
+        tuner.tell(tuner.ask(), 0.5 + 0.02 * rng.normal())
+    assert len({tuple(tuner.again().parameters.values()) for _ in range(8)}) > 1
+
+
+def test_a_configuration_is_tried_again_as_it_was_given():
+    tuner = mb.Tuner({"rate": mb.Float(1e-4, 1.0, log=True)}, **STATED, rng=0)
+    for _ in range(3):
+        tuner.tell(tuner.adopt({"rate": 3e-3}), 0.9)
+    assert tuner.again().parameters == {"rate": 3e-3}
+
+
+def test_integers_with_too_many_values_to_list_are_not_repeated():
+    tuner = mb.Tuner({"n": mb.Int(1, 100_000, log=True)}, **STATED, rng=0)
+    tuner.tell(tuner.ask(), 0.5)
+    assert len({trial.parameters["n"] for trial in tuner.ask(12)}) == 12
+
+
+def test_a_budget_after_a_table_without_an_order_is_spent_without_confirmations():
+    tuner = mb.Tuner(PLANE, **STATED, rng=0)
+    tuner.learn([(p, 0.5) for p in PLANE.sample(5, rng=0)], ordered=False)
+    tuner.optimize(lambda parameters: 0.5, 13)
+    assert tuner.told == 18
+    assert not any(told.nomination for told in tuner.history)
+
+
+def test_standard_errors_are_those_of_their_own_values_after_a_copy_and_a_file(tmp_path):
+    tuner = mb.Tuner(PLANE, **STATED, rng=0).learn([(p, 0.5) for p in PLANE.sample(5, rng=0)], ordered=True)
+    tuner.tell(tuner.ask(), 0.5, sem=0.01)
+    tuner.save(tmp_path / "t")
+    again = mb.Tuner.load(tmp_path / "t")
+    assert list(persistent.items(again.state.errors)) == [(5, 0.01)]
+    plain = pickle.loads(
+        pickle.dumps(mb.Tuner(PLANE, **STATED, rng=0).learn([(p, 0.5) for p in PLANE.sample(5, rng=0)]))
+    )
+    assert "standard errors" not in plain.certificate().details()
