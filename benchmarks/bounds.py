@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 
 import mixbandit as mb
+from mixbandit.data import Factor
 from mixbandit.sets import dual
 
 SIZES = ((100, 10), (500, 20), (1000, 100), (50, 100))
@@ -72,6 +73,7 @@ def conic_programs(load: Workload) -> dict[str, tuple[Any, Any]]:
     cp = importlib.import_module("cvxpy")  # its names are not typed
     cs = load.sequence()
     data = cs.moment.data
+    assert isinstance(data, Factor)
     spectrum, triangle = data.spectrum, data.factor[:-1, :-1]
     factors = {
         "triangular": triangle[triangle.any(axis=1)],

@@ -1,4 +1,4 @@
-"""Play tuners on tasks, and summarise the results: python -m benchmarks.tuning play|summary --help."""
+"""Play tuners on tasks, and summarise the results: python -m benchmarks.tuning play|summary|versus --help."""
 
 from __future__ import annotations
 
@@ -8,11 +8,19 @@ from pathlib import Path
 
 from mixbandit.paper.parallel import Workers, gather
 
+from . import outside
 from .play import COLUMNS, PEERS, TuningSettings, simulate
 from .summary import summarise
 from .tasks import DEVELOPMENT, HELD_OUT
+from .versus import compare
 
-SETS = {"development": DEVELOPMENT, "held-out": HELD_OUT}
+SETS = {
+    "development": DEVELOPMENT,
+    "held-out": HELD_OUT,
+    "outside-development": outside.DEVELOPMENT,
+    "tables": outside.TABLES,
+    "functions": outside.FUNCTIONS,
+}
 
 
 def main() -> None:
@@ -32,6 +40,11 @@ def main() -> None:
     summary.add_argument("--out", type=Path, default=Path("out/tuning"))
     summary.add_argument("--to", type=Path, default=Path("docs/results/tuning"))
     summary.set_defaults(run=lambda given: summarise(given.out, given.to))
+    versus = commands.add_parser("versus", help="wins, ranks and regret on tasks that nobody here made")
+    versus.add_argument("--out", type=Path, default=Path("out/outside"))
+    versus.add_argument("--to", type=Path, default=Path("docs/results/searching"))
+    versus.add_argument("--trials", type=int, nargs="+", default=[50, 100, 200])
+    versus.set_defaults(run=lambda given: compare(given.out, given.to, given.trials))
     given = parser.parse_args()
     given.run(given)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 import warnings
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mixbandit import UCB, Assumptions, Categorical, Float, Int, OFULSequence, RandomFourier, Space, Tuner
+from mixbandit import UCB, Assumptions, Categorical, Float, Int, OFULSequence, RandomFourier, Space, Tuner, certify
 from mixbandit.features import WithConstant
 from mixbandit.search import Pessimism, search_box
 from mixbandit.tuning.assumptions import FEATURES, LENGTHSCALE, default_features
@@ -52,7 +53,7 @@ def simulate(settings: TuningSettings, repetition: int) -> tuple[Any, ...]:
     """Play one repetition; task and noise do not depend on the tuner."""
     task = tasks.make(settings.task, repetition)
     kinds: dict[str, Callable[..., Any]] = {**dict.fromkeys(PEERS, _Peer), "mixbandit": _Ours, "OFUL": _Oful}
-    player = kinds[settings.tuner](settings, task.space, repetition)
+    player = kinds[settings.tuner](settings, task, repetition)
     story: list[tuple[dict[str, Any], float, float, float]] = []
     spent = []
     with warnings.catch_warnings():
@@ -62,7 +63,7 @@ def simulate(settings: TuningSettings, repetition: int) -> tuple[Any, ...]:
             trial, parameters = player.ask()
             asked = time.process_time() - started
             expected, test = task.worth(parameters)
-            value = task.value(expected, np.random.default_rng(noise))
+            value = task.value(parameters, np.random.default_rng(noise))
             started = time.process_time()
             player.tell(trial, value)
             spent.append(1e3 * (asked + time.process_time() - started))
@@ -81,9 +82,12 @@ def simulate(settings: TuningSettings, repetition: int) -> tuple[Any, ...]:
 
 
 class _Peer:
-    """A sampler of Optuna with its own defaults; it recommends the trial with the best value, as Optuna does."""
+    """A sampler of Optuna with its own defaults; it recommends the trial with the best value, as Optuna does.
 
-    def __init__(self, settings: TuningSettings, space: Space, seed: int) -> None:
+    What TPE found is certified as well: `lower` and `upper` are of the configuration `by_mean` that `certify` names.
+    """
+
+    def __init__(self, settings: TuningSettings, task: tasks.Task, seed: int) -> None:
         import optuna
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -93,18 +97,23 @@ class _Peer:
             "CMA-ES": lambda: optuna.samplers.CmaEsSampler(seed=seed, warn_independent_sampling=False),
             "GP": lambda: optuna.samplers.GPSampler(seed=seed, deterministic_objective=False),
         }
-        self._space = space
+        self._task, self._certified = task, settings.tuner == "TPE"
         self._study = optuna.create_study(direction="maximize", sampler=samplers[settings.tuner]())
 
     def ask(self) -> tuple[Any, dict[str, Any]]:
         trial = self._study.ask()
-        return trial, suggest_all(trial, self._space)
+        return trial, suggest_all(trial, self._task.space)
 
     def tell(self, trial: Any, value: float) -> None:
         self._study.tell(trial, value)
 
     def recommend(self) -> dict[str, Any]:
-        return {"recommendation": dict(self._study.best_trial.params)}
+        found = {"recommendation": dict(self._study.best_trial.params)}
+        if not self._certified:
+            return found
+        known = certify(self._study, space=self._task.space, **self._task.stated)
+        ends = {"lower": known.interval[0], "upper": known.interval[1], "refuted": int(not known.trusted)}
+        return {**found, **ends, "by_mean": known.parameters}
 
 
 def suggest_all(trial: Any, space: Space) -> dict[str, Any]:
@@ -124,31 +133,42 @@ def suggest_all(trial: Any, space: Space) -> dict[str, Any]:
 
 
 class _Ours:
-    """mixbandit's tuner, told what is known of any accuracy: its range, and the number of results it averages.
+    """mixbandit's tuner, told what is known of the task's values, and how many trials there will be.
 
-    Benchmark options in addition to those of the tuner: the length-scale and the number of random features.
+    Benchmark options in addition to those of the tuner: the length-scale and the number of random features; `batch`,
+    trials that are asked for together; `budget`: false for a tuner that does not know how many trials there will be.
     """
 
-    def __init__(self, settings: TuningSettings, space: Space, seed: int) -> None:
-        options = json.loads(settings.options)
-        self._certified = not options
+    def __init__(self, settings: TuningSettings, task: tasks.Task, seed: int) -> None:
+        options, space = json.loads(settings.options), task.space
+        self._proven = not options and task.draw is None
+        self._batch, budget = options.pop("batch", 1), options.pop("budget", True)
         lengthscale, number = options.pop("lengthscale", LENGTHSCALE), options.pop("number", FEATURES)
         if (lengthscale, number) != (LENGTHSCALE, FEATURES):
             fourier = RandomFourier(space.dim, number, lengthscale * np.sqrt(len(space)), rng=0)
             options["features"] = WithConstant(fourier)
-        self._tuner = Tuner(space, reward_range=(0.0, 1.0), samples=tasks.SAMPLES, rng=seed, **options)
+        self._tuner = Tuner(space, **task.stated, rng=seed, **options)
+        self._trials = self._tuner.trials(settings.trials) if budget else iter(self._tuner.ask, None)
+        self._waiting: list[Any] = []
+        self._told: list[tuple[Any, float]] = []
 
     def ask(self) -> tuple[Any, dict[str, Any]]:
-        trial = self._tuner.ask()
+        if not self._waiting:
+            self._waiting = list(itertools.islice(self._trials, self._batch))
+        trial = self._waiting.pop(0)
         return trial, trial.parameters
 
     def tell(self, trial: Any, value: float) -> None:
-        self._tuner.tell(trial, value)
+        self._told.append((trial, value))
+        if not self._waiting:  # a batch is told when all of it has ended
+            for each in self._told:
+                self._tuner.tell(*each)
+            self._told = []
 
     def recommend(self) -> dict[str, Any]:
         found = self._tuner.recommend("lower")
         # The proof of the gap takes longer than all trials; variants are compared without it.
-        certificate = self._tuner.certificate() if self._certified else None
+        certificate = self._tuner.certificate() if self._proven else None
         return {
             "recommendation": found.parameters,
             "by_mean": self._tuner.recommend("mean").parameters,
@@ -162,10 +182,10 @@ class _Ours:
 class _Oful:
     """The same as ours, on the ellipsoids of OFUL with its own α = σ²; for comparison only."""
 
-    def __init__(self, settings: TuningSettings, space: Space, seed: int) -> None:
-        stated = Assumptions((0.0, 1.0), tasks.SAMPLES)
+    def __init__(self, settings: TuningSettings, task: tasks.Task, seed: int) -> None:
+        stated, space = Assumptions(**task.stated), task.space
         sequence = OFULSequence(
-            default_features(space), sigma=stated.noise, norm_bound=stated.norm, delta=stated.delta, on_empty="inflate"
+            default_features(space), sigma=stated.level, norm_bound=stated.norm, delta=stated.delta, on_empty="inflate"
         )
         options = {"exploration": EXPLORATION, **json.loads(settings.options)}
         self._space, self._spread = space, space.spread(INITIAL, rng=seed)

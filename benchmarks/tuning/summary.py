@@ -55,15 +55,15 @@ class Cell:
         return int(inside.sum()), len(inside)
 
 
-def read(folder: Path) -> dict[tuple[str, str, str], Cell]:
-    """The stored runs, by task, tuner and options."""
+def read(folder: Path, trials: int = TRIALS) -> dict[tuple[str, str, str], Cell]:
+    """The stored runs of so many trials, by task, tuner and options."""
     csv.field_size_limit(sys.maxsize)
     cells = {}
     for path in sorted(folder.glob("tuning-*.csv")):
         comment, *lines = path.read_text().splitlines()
         settings = json.loads(comment[2:])
         rows = list(csv.DictReader(lines))
-        if rows and settings["trials"] == TRIALS:
+        if rows and settings["trials"] == trials:
             key = (settings["task"], settings["tuner"], settings["options"])
             cells[key] = Cell(*key, rows)
     return cells
@@ -95,7 +95,7 @@ def _table(cells: dict[tuple[str, str, str], Cell], tasks: tuple[str, ...]) -> l
         for tuner in ORDER:
             cell = cells.get((task, tuner, "{}"))
             if cell is not None:
-                values = (_with_error(cell["mean"]), _with_error(cell["recommended"]), f"{cell['ms'].mean():.1f}")
+                values = (with_error(cell["mean"]), with_error(cell["recommended"]), f"{cell['ms'].mean():.1f}")
                 rows.append((task, tuner, str(len(cell.rows)), *values, *_ours([cell])))
     return rows
 
@@ -168,7 +168,8 @@ def _place(key: tuple[str, str]) -> tuple[int, str]:
     return ({name: i + 2 for i, name in enumerate(ORDER)} | {"mixbandit": 0}).get(tuner, 1), options
 
 
-def _with_error(values: NDArray[np.float64]) -> str:
+def with_error(values: NDArray[np.float64]) -> str:
+    """The mean, and its standard error."""
     error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else float("nan")
     return f"{values.mean():.4f} ± {error:.4f}"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from mixbandit import Categorical, Float, Int, Space, load_dataset
 from mixbandit.paper.svm import PAPER_DATASETS, SvmTask
 
+from . import outside
 from .tables import TABLES, load_table
 
 SAMPLES = 100
@@ -30,10 +31,14 @@ class Task:
     space: Space
     worth: Callable[[Parameters], tuple[float, float]]
     optimum: float | None = None  # the largest expected value, where it is known
+    draw: Callable[[Parameters, np.random.Generator], float] | None = None  # a value; None: the mean of 100 results
+    stated: Mapping[str, Any] = field(default_factory=lambda: {"reward_range": (0.0, 1.0), "samples": SAMPLES})
 
-    def value(self, expected: float, rng: np.random.Generator) -> float:
+    def value(self, parameters: Parameters, rng: np.random.Generator) -> float:
         """A noisy value."""
-        return float(rng.binomial(SAMPLES, min(max(expected, 0.0), 1.0))) / SAMPLES
+        if self.draw is not None:
+            return self.draw(parameters, rng)
+        return float(rng.binomial(SAMPLES, min(max(self.worth(parameters)[0], 0.0), 1.0))) / SAMPLES
 
 
 def make(name: str, seed: int) -> Task:
@@ -42,6 +47,9 @@ def make(name: str, seed: int) -> Task:
         return _svm_of_the_paper(name, seed)
     if name in SYNTHETIC:
         return SYNTHETIC[name]()
+    if name in outside.NAMES:
+        space, worth, draw, best = outside.make(name, seed)
+        return Task(space, _of(worth), best, draw, outside.STATED)
     return _tabulated(name)
 
 

@@ -1,0 +1,1 @@
+"""How often a certificate says something false, and how often silently."""

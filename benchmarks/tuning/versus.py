@@ -1,0 +1,177 @@
+"""Wins, ranks and regret of tuners on tasks that nobody here made, as small tables and a picture.
+
+A win is counted per task and seed; ties count as half. The p-value is that of a two-sided sign test over all runs,
+without ties. Ranks are among all tuners by the expected value of the recommended configuration, 1 the best.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binomtest, rankdata
+
+from mixbandit.paper.store import write_table
+from mixbandit.plots import COLOURS
+
+from . import outside
+from .summary import Cell, read, with_error
+from .tasks import DEVELOPMENT, HELD_OUT, make
+
+# These were not looked at while defaults were chosen. The old held-out tasks are those of version 0.1.0: its results on
+# them have been known since.
+JUDGING = {"tables": outside.TABLES, "functions": outside.FUNCTIONS}
+FAMILIES = {
+    **JUDGING,
+    "development": outside.DEVELOPMENT,
+    "old held-out": HELD_OUT,
+    "old development": DEVELOPMENT,
+}
+TUNERS = ("mixbandit", "TPE", "CMA-ES", "random")
+Cells = dict[tuple[str, str, str], Cell]
+# The picture shows means over this many trials.
+_SMOOTHED = 5
+
+
+def compare(folder: Path, to: Path, trials: Sequence[int]) -> None:
+    """Write tasks.csv, wins.csv, ranks.csv and a picture."""
+    played = {n: read(folder, n) for n in trials}
+    to.mkdir(parents=True, exist_ok=True)
+    made = {"command": "python -m benchmarks.tuning versus"}
+    shown = ("tasks", "task", "trials", "tuner", "seeds", "mean", "recommended", "best", "floor", "covers", "ms")
+    write_table(to / "tasks.csv", shown, [row for n in trials for row in _table(played[n], n)], **made)
+    columns = ("tasks", "trials", "against", "what", "ahead", "runs", "share, %", "p")
+    write_table(to / "wins.csv", columns, [row for n in trials for row in _wins(played[n], n)], **made)
+    ranks = ("tasks", "trials", *TUNERS)
+    write_table(to / "ranks.csv", ranks, [row for n in trials for row in _ranks(played[n], n)], **made)
+    _picture(played, to / "regret.png")
+
+
+def _table(cells: Cells, trials: int) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for family, names in FAMILIES.items():
+        for task in names:
+            for tuner in TUNERS:
+                cell = cells.get((task, tuner, "{}"))
+                if cell is None:
+                    continue
+                floor = f"{cell['lower'].mean():.4f}" if len(cell["lower"]) else ""
+                values = (with_error(cell["mean"]), with_error(cell["recommended"]), f"{_best(task):.4f}", floor)
+                rows.append(
+                    (family, task, str(trials), tuner, str(len(cell.rows)), *values, _covers(cell),
+                     f"{cell['ms'].mean():.1f}")
+                )  # fmt: skip
+    return rows
+
+
+def _best(task: str) -> float:
+    return make(task, 0).optimum or math.nan
+
+
+def _covers(cell: Cell) -> str:
+    """Of ours, and of what `certify` recommends from TPE's trials; of the misses, how many say that data refute."""
+    if not len(cell["lower"]):
+        return ""
+    truth = cell["by_mean"] if cell.tuner == "TPE" else cell["recommended"]
+    inside = (cell["lower"] <= truth) & (truth <= cell["upper"])
+    refuted = cell["refuted"] if len(cell["refuted"]) else np.zeros(len(inside))
+    said = int((~inside & (refuted > 0.0)).sum())
+    return f"{int(inside.sum())} of {len(inside)}{f', {said} refuted' if said else ''}"
+
+
+def _wins(cells: Cells, trials: int) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for family, names in FAMILIES.items():
+        for against, what in (
+            ("TPE", "mean"),
+            ("TPE", "recommended"),
+            ("CMA-ES", "mean"),
+            ("CMA-ES", "recommended"),
+            ("random", "recommended"),
+            ("TPE", "lower"),
+        ):
+            found = _pairs(cells, names, against, what)
+            if len(found):
+                difference = found[:, 0] - found[:, 1]
+                ahead, behind = int((difference > 0.0).sum()), int((difference < 0.0).sum())
+                half = ahead + 0.5 * (len(found) - ahead - behind)
+                p = binomtest(ahead, ahead + behind).pvalue if ahead + behind else 1.0
+                label = "floor" if what == "lower" else what
+                share = f"{100.0 * half / len(found):.0f}"
+                rows.append((family, str(trials), against, label, f"{half:g}", str(len(found)), share, f"{p:.2g}"))
+    return rows
+
+
+def _pairs(cells: Cells, names: Sequence[str], against: str, what: str) -> NDArray[np.float64]:
+    """Ours and theirs, (runs, 2), for the seeds that both have."""
+    found = []
+    for task in names:
+        ours, theirs = cells.get((task, "mixbandit", "{}")), cells.get((task, against, "{}"))
+        if ours is None or theirs is None:
+            continue
+        known = {row["repetition"]: row for row in theirs.rows}
+        for row in ours.rows:
+            other = known.get(row["repetition"])
+            if other is not None and row[what] != "" and other[what] != "":
+                found.append((float(row[what]), float(other[what])))
+    return np.array(found).reshape(-1, 2)
+
+
+def _ranks(cells: Cells, trials: int) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for family, names in FAMILIES.items():
+        ranks = []
+        for task in names:
+            found = [cells.get((task, tuner, "{}")) for tuner in TUNERS]
+            if any(cell is None for cell in found):
+                continue
+            seeds = min(len(cell.rows) for cell in found if cell is not None)
+            values = np.array([cell.first(seeds)["recommended"] for cell in found if cell is not None])
+            ranks.append(rankdata(-values, axis=0).mean(axis=1))
+        if ranks:
+            rows.append((family, str(trials), *(f"{rank:.2f}" for rank in np.mean(ranks, axis=0))))
+    return rows
+
+
+def _picture(played: dict[int, Cells], path: Path) -> None:
+    """Regret of the trials, and at the right that of the recommended configuration; that of random trials is 1."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    shown = [(n, name) for n, cells in played.items() for name in JUDGING if _regrets(cells, JUDGING[name], "random")]
+    if not shown:
+        return
+    figure, axes = plt.subplots(1, len(shown), figsize=(4.6 * len(shown), 3.4), squeeze=False, sharey=True)
+    for axis, (trials, family) in zip(axes[0], shown, strict=True):
+        names, cells = JUDGING[family], played[trials]
+        scale = {task: regrets[:-1].mean() for task, regrets in _regrets(cells, names, "random").items()}
+        for tuner, colour in zip(TUNERS, COLOURS, strict=False):
+            found = [regrets / scale[task] for task, regrets in _regrets(cells, names, tuner).items() if task in scale]
+            if found:
+                mean, error = np.mean(found, axis=0), np.std(found, axis=0) / np.sqrt(len(found))
+                smooth = np.convolve(mean[:-1], np.full(_SMOOTHED, 1.0 / _SMOOTHED), mode="valid")
+                axis.plot(np.arange(_SMOOTHED, trials + 1), smooth, color=colour, label=tuner)
+                place = 1.04 * trials + 0.03 * trials * TUNERS.index(tuner)
+                axis.errorbar(place, mean[-1], error[-1], color=colour, marker="o", capsize=3)
+        axis.axvline(1.015 * trials, color="0.8", lw=1)
+        axis.set_title(family)
+        axis.set_xlabel(f"trials (mean over the last {_SMOOTHED}); dots: recommended", fontsize=9)
+    axes[0, 0].set_ylabel("regret, random trials = 1")
+    axes[0, 0].legend(fontsize=8)
+    figure.tight_layout()
+    figure.savefig(path, dpi=90)
+
+
+def _regrets(cells: Cells, names: Sequence[str], tuner: str) -> dict[str, NDArray[np.float64]]:
+    """Mean regret of each trial and, last, of the recommended configuration, by task."""
+    found = {task: cells.get((task, tuner, "{}")) for task in names}
+    return {
+        task: _best(task) - np.append(cell.curve(), cell["recommended"].mean())
+        for task, cell in found.items()
+        if cell is not None
+    }
