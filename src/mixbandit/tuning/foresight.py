@@ -238,8 +238,11 @@ class Outlook:
         # Single precision: twice as fast, and far finer than the choice between configurations needs.
         seen, white, solution = self._narrow
         sections = self._known.kernel(self._groups, rows.astype(np.float32), seen)
-        means = sections[:, : len(solution)] @ solution
-        whitened = sections @ white.T
+        # OpenBLAS sometimes flags an invalid operation in such products although every result is finite: it also
+        # computes with what lies beyond the matrix, and throws that away.
+        with np.errstate(invalid="ignore"):
+            means = sections[:, : len(solution)] @ solution
+            whitened = sections @ white.T
         variances = self._known.variance - np.einsum("nt,nt->n", whitened, whitened)
         return means.astype(np.float64), np.sqrt(np.maximum(variances.astype(np.float64), _LEAST_VARIANCE))
 
