@@ -60,10 +60,9 @@ def test_the_gradient_is_that_of_the_posterior_density():
     rng = np.random.default_rng(1)
     x = rows(20, rng)
     y, noises = rewards(x, rng), rng.uniform(0.5, 2.0, size=20)
-    squared = np.array([GROUPS.squared(j, x, x) for j in range(3)]).reshape(3, -1)
     means, spreads = foresight._prior(3)
     at = means + 0.3 * rng.normal(size=6)
-    known = (squared, y, noises, means, spreads)
+    known = (foresight.pairs_of(GROUPS, x), y, noises, means, spreads)
     value, gradient = foresight.negative_log_posterior(at, *known)
     # The density itself, from its definition.
     matrix = plain_kernel(Hyperparameters.of(at), x, x) + math.exp(at[-1]) * np.diag(noises)

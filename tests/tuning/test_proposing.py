@@ -114,9 +114,9 @@ def test_standard_errors_steer_what_is_tried_and_nothing_else():
 
     plain, steered = told(lambda i: None), told(lambda i: 0.5 if i % 3 else 0.01)
     assert plain.certificate().lower == steered.certificate().lower
-    first = plain.ask().parameters
-    assert first != steered.ask().parameters
-    assert first == told(lambda i: 0.2).ask().parameters  # only their ratios count
+    first = [trial.parameters for trial in plain.ask(5)]
+    assert first != [trial.parameters for trial in steered.ask(5)]
+    assert first == [trial.parameters for trial in told(lambda i: 0.2).ask(5)]  # only their ratios count
     assert "standard errors" in steered.certificate().details()
     assert "standard errors" not in plain.certificate().details()
     with pytest.raises(mb.InvalidInput, match="sem must lie in"):
@@ -144,7 +144,8 @@ def test_a_known_budget_is_searched_settled_and_confirmed(n, confirmations, expe
     assert tuner.optimize(objective, n, confirmations=confirmations) is tuner
     search, again, last = expected
     assert tuner.told == n == len(seen)
-    assert set(seen[search : search + again]) <= set(seen[:search])
+    # Repeats, as long as it is in doubt what they are worth.
+    assert set(seen[search : search + min(again, 3)]) <= set(seen[:search])
     nominated = [told.nomination > 0 for told in tuner.history]
     assert sum(nominated) <= last
     assert not any(nominated[: search + again])
@@ -184,6 +185,44 @@ def test_with_features_or_exploration_it_acts_on_bounds():
         for _ in range(12):
             tuner.tell(tuner.ask(), 0.5)
         assert tuner.told == 12
+
+
+def test_candidates_are_bred_from_the_best_and_lie_in_the_space():
+    rng = np.random.default_rng(0)
+    parents = np.array([[0.1, 0.0, 1.0, 0.0, 0.9], [0.3, 1.0, 0.0, 0.0, 0.2]])
+    space = mb.Space({"x": mb.Float(0.0, 1.0), "k": mb.Categorical(["a", "b", "c"]), "y": mb.Float(0.0, 1.0)})
+    fresh = space.region.sample(4000, rng)
+    bred = Proposer(space)._bred(parents, fresh, rng)
+    assert ((bred >= 0.0) & (bred <= 1.0)).all()
+    # A third is fresh, as if from one more parent; of categories also three in ten that are inherited.
+    numbers, kinds = (bred[:, 0] == fresh[:, 0]).mean(), (bred[:, 1:4] == np.eye(3)[2]).all(axis=1).mean()
+    assert numbers == pytest.approx(1 / 3, abs=0.03)
+    assert kinds == pytest.approx((1 - 0.7 * 2 / 3) / 3, abs=0.03)
+    # Parameters come from different parents: "b" stands beside a small y, "a" beside a large one, as often as not.
+    alike = (bred[:, 2] == 1.0) == (np.abs(bred[:, 4] - 0.9) < np.abs(bred[:, 4] - 0.2))
+    assert 0.4 < alike[bred[:, 3] == 0.0].mean() < 0.6
+    # The spread around a parent is its distance to its neighbours.
+    far = Proposer(space)._bred(np.array([[0.5] * 5, [0.51] * 5]), fresh, rng)[:, 0]
+    assert np.std(far[far != fresh[:, 0]]) > 0.2
+    near = Proposer(space)._bred(np.linspace(0.0, 1.0, 25)[:, None].repeat(5, axis=1), fresh, rng)[:, 0]
+    assert abs(near.mean() - 0.5) < 0.02
+
+
+def test_settling_repeats_the_leader_until_its_worth_is_known():
+    tuner = mb.Tuner(PLANE, **STATED, rng=0)
+    rng = np.random.default_rng(0)
+    for _ in range(25):
+        trial = tuner.ask()
+        tuner.tell(trial, noisy(trial.parameters, rng))
+    tried, news = {tuple(told.parameters.values()) for told in tuner.history}, []
+    for _ in range(60):
+        trial = tuner.settle()
+        news.append(tuple(trial.parameters.values()) not in tried)
+        tried.add(tuple(trial.parameters.values()))
+        tuner.tell(trial, noisy(trial.parameters, rng))
+    assert not any(news[:5])
+    assert 0 < sum(news) < 50
+    assert tuple(tuner.again().parameters.values()) in tried
 
 
 def test_what_is_tried_again_depends_on_what_is_pending():

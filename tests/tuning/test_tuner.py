@@ -39,7 +39,9 @@ def test_it_finds_a_good_configuration_and_says_so(played):
         assert found.interval[0] <= worth(found.parameters) <= found.interval[1]
         assert found.by == by
     best = played.recommend("lower")
-    assert best.interval[0] >= played.recommend("mean").interval[0] - 1e-9
+    # Of nearly the same guaranteed values, the one that was tried most often: within a tenth of the interval.
+    slack = 0.1 * (best.interval[1] - best.interval[0])
+    assert best.interval[0] >= played.recommend("mean").interval[0] - slack - 1e-9
     certificate = played.certificate()
     assert certificate.action == best.parameters
     assert certificate.interval == pytest.approx(best.interval)

@@ -66,6 +66,10 @@ class Box:
         free = self.width > 0.0
         return np.where(free, np.clip((actions - self.low) / np.where(free, self.width, 1.0), 0.0, 1.0), 0.0)
 
+    def snapped(self, rows: Array) -> Array:
+        """The rows with the nearest allowed values: here all values are allowed."""
+        return rows
+
     def cells(self, most: int) -> list[Box]:
         """At most `most` boxes that cover everything that can be chosen."""
         return [self]

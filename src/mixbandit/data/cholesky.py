@@ -14,8 +14,8 @@ from mixbandit._schema import require
 _ROUNDING = 1e-6
 # Pivots that differ by more than this garble forecasts, by rounding. They stay valid, but nothing can be checked.
 _WELL_CONDITIONED = 1e8
-# Factors of at most this many rows are inverted.
-_MOST_INVERTED = 512
+# Factors of at most this many rows are inverted, for more vectors at once than these.
+_MOST_INVERTED, _FEW = 512, 4
 
 
 class _Storage:
@@ -150,11 +150,15 @@ class BlockCholesky:
 
     def whitened(self, b: Array) -> Array:
         """Λ⁻¹b for b (t, n), many times for one factor."""
-        return self.solve(b) if self._inverse is None else np.asarray(self._inverse @ b)
+        if b.shape[1] <= _FEW or self._inverse is None:
+            return self.solve(b)
+        return np.asarray(self._inverse @ b)
 
     def dewhitened(self, b: Array) -> Array:
         """Λ⁻ᵀb for b (t, n), many times for one factor."""
-        return self.solve_transposed(b) if self._inverse is None else np.asarray(self._inverse.T @ b)
+        if b.shape[1] <= _FEW or self._inverse is None:
+            return self.solve_transposed(b)
+        return np.asarray(self._inverse.T @ b)
 
     def solve(self, b: Array, known: Array | None = None) -> Array:
         """Λ⁻¹b for b (t,) or (t, n). `known` are its first rows, if they have been computed."""

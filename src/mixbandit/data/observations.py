@@ -202,6 +202,7 @@ class Observations(Data):
         self._older_ridges: dict[float, _Grown] = {}
         self._older_gram: Array | None = None
         self._beside: dict[Kernel, Observations] = {}
+        self._last_rows: tuple[tuple[int, int], Array] | None = None
         if older is not None:
             self._beside = dict(older._beside)
             known = {alpha: _Grown(ridge.factor, ridge.white) for alpha, ridge in older._ridges.items()}
@@ -213,6 +214,7 @@ class Observations(Data):
         # Caches are rebuilt on demand.
         kept = {name: getattr(self, name) for name in ("kernel", "rows", "rewards", "weights", "count", "weight2")}
         caches: dict[str, Any] = {"derived": {}, "_ridges": {}, "_older_ridges": {}, "_older_gram": None, "_beside": {}}
+        caches["_last_rows"] = None
         return {**kept, "memory": self.memory, **caches}
 
     def learn(
@@ -299,13 +301,20 @@ class Observations(Data):
         least = 0.0 if is_well_conditioned(self.grouped.trace, alpha) else 16.0 * self.count * _EPS * self.grouped.trace
 
         def rows(start: int, end: int) -> Array:
-            own = self.kernel.matrix(self.rows[start:end], self.rows[:end])
-            own *= self.weights[start:end, None] * self.weights[:end]
+            own = self._weighted(start, end).copy()
             own[np.arange(end - start), np.arange(start, end)] += alpha + least
             return own
 
         factor = old.factor.grown(self.count, rows)
         return KernelRidge(alpha, self, factor, factor.solve(self.grouped.weighted_rewards, old.white))
+
+    def _weighted(self, start: int, end: int) -> Array:
+        """Rows of WKW up to its diagonal, (end−start, end). The last ones are kept, for regressions at other α."""
+        if self._last_rows is None or self._last_rows[0] != (start, end):
+            own = self.kernel.matrix(self.rows[start:end], self.rows[:end])
+            own *= self.weights[start:end, None] * self.weights[:end]
+            self._last_rows = (start, end), own
+        return self._last_rows[1]
 
     def state_dict(self) -> dict[str, Any]:
         own = None if (self.weights == 1.0).all() else self.weights.copy()

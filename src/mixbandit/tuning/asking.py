@@ -12,13 +12,15 @@ from mixbandit.bandits import Choice, Policy, persistent
 from mixbandit.bandits.choosing import nudged
 from mixbandit.sequences import Moment
 from mixbandit.tuning.finals import Confirms
-from mixbandit.tuning.proposing import Experience, Proposer, as_weights
+from mixbandit.tuning.proposing import Experience, Leader, Proposer, as_weights
 from mixbandit.tuning.reports import Note
-from mixbandit.tuning.space import Space, centre
+from mixbandit.tuning.space import Space, centre, same_row
 from mixbandit.tuning.trials import Trial
 
 # Searches for the best bounds also start from this many tried configurations.
 _HINTS = 5
+# One trial in this many settles what looks best, where nobody knows how many there will be.
+_SETTLING = 6
 
 
 class Asks(Confirms):
@@ -44,8 +46,45 @@ class Asks(Confirms):
     @overload
     def ask(self, n: int) -> list[Trial]: ...
     def ask(self, n: int | None = None) -> Trial | list[Trial]:
-        """The next trial; with `n`, a list of n trials, all different if a parameter is continuous."""
-        count = 1 if n is None else positive_int(n, "n", LARGEST_BATCH)
+        """The next trial; with `n`, a list of n trials, all different if a parameter is continuous.
+
+        Asked for one at a time, one in six repeats what may be the best, until it is known what that is worth: a
+        certificate is about one configuration, and needs more than one value of it.
+        """
+        if n is not None:
+            return self._asked(positive_int(n, "n", LARGEST_BATCH))
+        begun = self.moment.t + len(self.pending)
+        turn = begun >= self.initial and begun % _SETTLING == 0
+        leader = self._leader() if turn else None
+        if leader is None or leader.is_settled or any(same_row(leader.row, c.action) for c in self.policy.pending):
+            return self.search()
+        return self._repeated(leader.row)
+
+    def search(self) -> Trial:
+        """The next trial, of a configuration that is worth trying for what can be learnt from it."""
+        return self._asked(1)[0]
+
+    def settle(self) -> Trial:
+        """A trial of what may be the best, until it is known what that is worth; after that, one that searches."""
+        leader = self._leader()
+        return self.search() if leader is None or leader.is_settled else self._repeated(leader.row)
+
+    def again(self) -> Trial:
+        """A trial of a configuration that was tried before and may be the best: to settle which of them it is."""
+        leader = self._leader()
+        return self.search() if leader is None else self._repeated(leader.row)
+
+    def _leader(self) -> Leader | None:
+        state = self.state.bandit
+        known = self._experience((state.anticipated or state).moment)
+        if self._proposer is None or known is None:
+            return None
+        return self._proposer.leader(known, _rows(self.policy.pending, self.space))
+
+    def _repeated(self, row: Array) -> Trial:
+        return self._adopted(row, Note(self._as_given(row)))
+
+    def _asked(self, count: int) -> list[Trial]:
         self._say_if_refuted()
         policy, used = self.policy, self.state.spread_used
         waiting = self.moment.t + len(policy.pending)
@@ -64,7 +103,7 @@ class Asks(Confirms):
         if policy.state.refuted:
             self._note_refuted()
         self.state = self.state._replace(bandit=policy.state, spread_used=used)
-        return trials[0] if n is None else trials
+        return trials
 
     def _chosen(self, policy: Policy, count: int) -> list[Choice]:
         """Choices by what was learnt from the values, if there are any, otherwise by the policy's own rule."""
@@ -88,15 +127,6 @@ class Asks(Confirms):
         for i, told in persistent.items(self.state.errors):
             errors[i] = told
         return Experience(rows, rewards, as_weights(errors))
-
-    def again(self) -> Trial:
-        """A trial of a configuration that was tried before and may be the best: to settle which of them it is."""
-        state = self.state.bandit
-        known = self._experience((state.anticipated or state).moment)
-        if self._proposer is None or known is None:
-            return self.ask()
-        row = self._proposer.again(known, _rows(self.policy.pending, self.space))
-        return self._adopted(row, Note(self._as_given(row)))
 
     @property
     def _hints(self) -> Array | None:

@@ -25,6 +25,7 @@ from mixbandit._checks import SMALLEST_PROBABILITY, Array
 from mixbandit.means import MeanSequence
 from mixbandit.tuning.assumptions import Assumptions
 from mixbandit.tuning.repeats import Repeats
+from mixbandit.tuning.space import row_keys
 
 
 class Shares(NamedTuple):
@@ -40,8 +41,6 @@ SHARES = Shares(0.4, 0.2, 0.4)
 
 # Configurations tried once are looked at only if their value is among this many of the best.
 _MOST_SINGLE = 200
-# Rows that agree in this many digits encode the same configuration.
-_DIGITS = 9
 
 
 class Interval(NamedTuple):
@@ -170,7 +169,7 @@ def _mean(assumptions: Assumptions, delta: float) -> MeanSequence:
 
 
 def _key(row: Array) -> bytes:
-    return (np.round(row, _DIGITS) + 0.0).tobytes()  # −0 is 0
+    return next(row_keys(row[None]))
 
 
 def shares_in_words(delta: float, used: Mapping[str, float] = SHARES._asdict()) -> str:

@@ -18,7 +18,7 @@ _logger = logging.getLogger(__name__)
 
 # The number of trials that one call may ask for.
 _MOST = 1_000_000
-# The shares of a known budget that try again what looks best, and that confirm finalists.
+# The shares of a known budget that settle what looks best, and that confirm finalists.
 SETTLED, _CONFIRMED = 0.25, 0.08
 
 
@@ -30,12 +30,12 @@ class Confirms(Reports):
         """A configuration chosen elsewhere, as a pending trial."""
 
     @abc.abstractmethod
-    def ask(self) -> Trial:
-        """The next trial."""
+    def search(self) -> Trial:
+        """The next trial, of a configuration that is worth trying for what can be learnt from it."""
 
     @abc.abstractmethod
-    def again(self) -> Trial:
-        """A trial of a configuration that was tried before."""
+    def settle(self) -> Trial:
+        """A trial of a configuration that was tried before, as long as it is in doubt what that is worth."""
 
     @abc.abstractmethod
     def tell(self, trial: Trial, value: float) -> Self:
@@ -48,9 +48,9 @@ class Confirms(Reports):
     def trials(self, n_trials: int, *, confirmations: int | None = None) -> Iterator[Trial]:
         """A known budget of trials, each chosen when it is requested, to be told like any other.
 
-        Two thirds of them search, a quarter repeats the best so far, and the last ones confirm finalists:
-        `confirmations` says how many, by default 8 %. What confirming leaves over is spent on searching, and so are all
-        confirmations if the order of play is not known. Whoever stops early leaves the last trial pending.
+        Two thirds of them search, a quarter repeats the best so far until its worth is known, and the last ones confirm
+        finalists: `confirmations` says how many, by default 8 %. What is left over is spent on searching, and so are
+        all confirmations if the order of play is not known. Whoever stops early leaves the last trial pending.
         """
         count = positive_int(n_trials, "n_trials", _MOST)
         last = round(_CONFIRMED * count) if confirmations is None else nonnegative_int(confirmations, "confirmations")
@@ -59,11 +59,11 @@ class Confirms(Reports):
         return self._budgeted(count, last)
 
     def _budgeted(self, count: int, last: int) -> Iterator[Trial]:
-        again = min(round(SETTLED * count), count - last)
-        for _ in range(count - again - last):
-            yield self.ask()
-        for _ in range(again):
-            yield self.again()
+        settling = min(round(SETTLED * count), count - last)
+        for _ in range(count - settling - last):
+            yield self.search()
+        for _ in range(settling):
+            yield self.settle()
         left = last
         # Confirmations need the order of play, and the trials themselves.
         if last and self.moment.t and self.state.ordered and len(self.history) == self.moment.t:
@@ -71,7 +71,7 @@ class Confirms(Reports):
             yield from confirmation
             left = confirmation.unused
         for _ in range(left):
-            yield self.ask()
+            yield self.search()
 
     def optimize(
         self, objective: Callable[[dict[str, Any]], float], n_trials: int, *, confirmations: int | None = None

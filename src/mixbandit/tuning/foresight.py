@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 
 from mixbandit._checks import Array
 from mixbandit._lazy import lapack, lazy
+from mixbandit.tuning.space import rounded
 
-_Floats32 = NDArray[np.float32]
 _Indices = NDArray[np.int64]
 
 # Values are clipped this many robust standard deviations from their median. To tell the best apart, those above count
@@ -51,7 +51,6 @@ _MOST_KEPT = 300
 _LEAST_VARIANCE = 1e-6
 # This share of what looks like noise belongs to the configuration.
 _OWN = 0.3
-_DIGITS = 9
 
 
 def warped(rewards: Array) -> Array:
@@ -80,7 +79,7 @@ class Groups(NamedTuple):
     def __len__(self) -> int:
         return len(self.columns)
 
-    def squared(self, j: int, rows: NDArray[np.floating], others: NDArray[np.floating]) -> NDArray[np.floating]:
+    def squared(self, j: int, rows: Array, others: Array) -> Array:
         """D_j, (n, m)."""
         columns = self.columns[j]
         if len(columns) == 1:
@@ -110,10 +109,10 @@ class Hyperparameters(NamedTuple):
         """K(x, x), the level included."""
         return math.exp(self.additive) + math.exp(self.joint) + _LEVEL
 
-    def kernel(self, groups: Groups, rows: NDArray[np.floating], others: NDArray[np.floating]) -> NDArray[np.floating]:
-        """K, (n, m), in the precision of the rows."""
-        total: NDArray[np.floating] | float = 0.0
-        product: NDArray[np.floating] | float = 1.0
+    def kernel(self, groups: Groups, rows: Array, others: Array) -> Array:
+        """K, (n, m)."""
+        total: Array | float = 0.0
+        product: Array | float = 1.0
         for j, length in enumerate(self.lengthscales):
             part = groups.squared(j, rows, others)
             part *= -0.5 * math.exp(-2.0 * length)
@@ -136,9 +135,8 @@ def fitted(groups: Groups, rows: Array, y: Array, weights: Array) -> Hyperparame
     from scipy.optimize import minimize
 
     means, spreads = _prior(len(groups))
-    squared = np.array([groups.squared(j, rows, rows) for j in range(len(groups))])
     bounds = [_BOUNDS_OF_LENGTHSCALES] * len(groups) + [_BOUNDS_OF_VARIANCES] * 2 + [_BOUNDS_OF_NOISE]
-    known = (squared.reshape(len(groups), -1), y, 1.0 / weights, means, spreads)
+    known = (pairs_of(groups, rows), y, 1.0 / weights, means, spreads)
     found = minimize(
         negative_log_posterior,
         means,
@@ -151,33 +149,46 @@ def fitted(groups: Groups, rows: Array, y: Array, weights: Array) -> Hyperparame
     return Hyperparameters.of(found.x)
 
 
+class Pairs(NamedTuple):
+    """All pairs of different rows, each once."""
+
+    rows: tuple[_Indices, _Indices]
+    squared: Array  # D, (d, number of pairs)
+
+
+def pairs_of(groups: Groups, rows: Array) -> Pairs:
+    below = np.tril_indices(len(rows), -1)
+    return Pairs(below, np.array([groups.squared(j, rows, rows)[below] for j in range(len(groups))]))
+
+
 def negative_log_posterior(
-    vector: Array, squared: Array, y: Array, noises: Array, means: Array, spreads: Array
+    vector: Array, pairs: Pairs, y: Array, noises: Array, means: Array, spreads: Array
 ) -> tuple[float, Array]:
-    """−ln of the posterior density up to a constant, and its gradient; `squared` is D, (d, n²), `noises` 1/w."""
-    n, d = len(y), len(squared)
+    """−ln of the posterior density up to a constant, and its gradient; `noises` are 1/w."""
+    n, d = len(y), len(pairs.squared)
     inverse = np.exp(-2.0 * vector[:d])
     additive, joint, noise = np.exp(vector[d:]).tolist()
-    parts = np.exp(-0.5 * inverse[:, None] * squared)
+    parts = np.exp(-0.5 * inverse[:, None] * pairs.squared)
     total, product = parts.sum(axis=0), parts.prod(axis=0)
-    matrix = ((additive / d) * total + joint * product + _LEVEL).reshape(n, n)
-    matrix[np.diag_indices(n)] += noise * noises
+    matrix = np.zeros((n, n))
+    matrix[pairs.rows] = (additive / d) * total + joint * product + _LEVEL
+    matrix[np.diag_indices(n)] = additive + joint + _LEVEL + noise * noises
     factor, info = lapack().dpotrf(matrix, lower=1)
     if info:
         return math.inf, np.zeros_like(vector)
     solution, _ = lapack().dpotrs(factor, y, lower=1)
-    half, _ = lapack().dpotri(factor, lower=1)
-    inverted = np.tril(half) + np.tril(half, -1).T
+    inverted, _ = lapack().dpotri(factor, lower=1)
     z = (vector - means) / spreads
     value = 0.5 * float(y @ solution) + float(np.log(factor.diagonal()).sum()) + 0.5 * float(z @ z)
-    # dL/dK = ½(K⁻¹yyᵀK⁻¹ − K⁻¹), times dK of each hyperparameter.
-    slope = 0.5 * (np.outer(solution, solution) - inverted)
-    flat = slope.ravel()
-    weighted = (joint * product * flat, (additive / d) * flat)
+    # dL/dK = ½(K⁻¹yyᵀK⁻¹ − K⁻¹), times dK of each hyperparameter. Pairs count twice: K is symmetric.
+    slope = solution[pairs.rows[0]] * solution[pairs.rows[1]] - inverted[pairs.rows]
+    on_diagonal = 0.5 * (solution * solution - inverted.diagonal())
+    weighted = (joint * product * slope, (additive / d) * slope)
     gradient = np.empty_like(vector)
-    gradient[:d] = inverse * (squared @ weighted[0] + np.einsum("jk,jk,k->j", squared, parts, weighted[1]))
-    gradient[d], gradient[d + 1] = total @ weighted[1], weighted[0].sum()
-    gradient[d + 2] = noise * float(slope.diagonal() @ noises)
+    gradient[:d] = inverse * (pairs.squared @ weighted[0] + (pairs.squared * parts) @ weighted[1])
+    gradient[d] = total @ weighted[1] + additive * on_diagonal.sum()
+    gradient[d + 1] = weighted[0].sum() + joint * on_diagonal.sum()
+    gradient[d + 2] = noise * float(on_diagonal @ noises)
     return value, z / spreads - gradient
 
 
@@ -226,25 +237,19 @@ class Outlook:
         return math.exp(0.5 * self._known.noise)
 
     @lazy
-    def _narrow(self) -> tuple[_Floats32, _Floats32, _Floats32]:
-        """Rows, Λ⁻¹ and (K + diag(ν/w))⁻¹y of the values alone, in single precision."""
+    def _solution(self) -> Array:
+        """(K + diag(ν/w))⁻¹y of the values alone."""
         told = len(self._values.warped)
         white = self._white[:told, :told]
-        solution = white.T @ (white @ self._values.warped)
-        return self._rows.astype(np.float32), self._white.astype(np.float32), solution.astype(np.float32)
+        return white.T @ (white @ self._values.warped)
 
     def at(self, rows: Array) -> tuple[Array, Array]:
         """Means and standard deviations of expected rewards, (n,) each, in the scale of `warped`."""
-        # Single precision: twice as fast, and far finer than the choice between configurations needs.
-        seen, white, solution = self._narrow
-        sections = self._known.kernel(self._groups, rows.astype(np.float32), seen)
-        # OpenBLAS sometimes flags an invalid operation in such products although every result is finite: it also
-        # computes with what lies beyond the matrix, and throws that away.
-        with np.errstate(invalid="ignore"):
-            means = sections[:, : len(solution)] @ solution
-            whitened = sections @ white.T
+        sections = self._known.kernel(self._groups, rows, self._rows)
+        means = sections[:, : len(self._solution)] @ self._solution
+        whitened = sections @ self._white.T
         variances = self._known.variance - np.einsum("nt,nt->n", whitened, whitened)
-        return means.astype(np.float64), np.sqrt(np.maximum(variances.astype(np.float64), _LEAST_VARIANCE))
+        return means, np.sqrt(np.maximum(variances, _LEAST_VARIANCE))
 
     def standings(self, rows: Array) -> tuple[Array, Array]:
         """Like `at`, on the scale of `apart`, but every configuration may differ from what its neighbours suggest.
@@ -275,8 +280,19 @@ class Outlook:
 
 def _places(rows: Array) -> _Indices:
     """A number for every row, the same for those that encode the same configuration."""
-    _, place = np.unique(np.round(rows, _DIGITS) + 0.0, axis=0, return_inverse=True)
+    _, place = np.unique(rounded(rows), axis=0, return_inverse=True)
     return np.asarray(place).reshape(-1)
+
+
+def _whole(groups: Groups, known: Hyperparameters, rows: Array, weights: Array) -> Array:
+    """Λ⁻¹ of all rows."""
+    if not len(rows):
+        return np.empty((0, 0))
+    matrix = known.kernel(groups, rows, rows)
+    matrix[np.diag_indices(len(rows))] += math.exp(known.noise) / weights
+    factor, _ = lapack().dpotrf(matrix, lower=1, clean=1)
+    white, _ = lapack().dtrtri(factor, lower=1)
+    return np.asarray(white)
 
 
 def _grown(white: Array, groups: Groups, known: Hyperparameters, seen: Array, rows: Array, weights: Array) -> Array:
@@ -333,9 +349,8 @@ class Foresight:
             some = representative(rows, rewards, _MOST_FITTED)
             known = fitted(self._groups, rows[some], warped(rewards)[some], weights[some])
         kept = representative(rows, rewards, _MOST_KEPT)
-        nothing = np.empty((0, rows.shape[1])), np.empty(0)
-        white = _grown(np.empty((0, 0)), self._groups, known, nothing[0], rows[kept], weights[kept])
-        return _Fit((rows, rewards, weights), kept, known, white, nothing)
+        white = _whole(self._groups, known, rows[kept], weights[kept])
+        return _Fit((rows, rewards, weights), kept, known, white, (rows[:0], weights[:0]))
 
 
 def _begins_with(fit: _Fit, due: int, *seen: Array) -> bool:

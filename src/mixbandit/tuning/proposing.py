@@ -1,41 +1,42 @@
-"""Which configuration to try next: one that is predicted to be good, now and then one that may be.
+"""Which configuration to try next: the one of a few dozen candidates that is predicted to be best, or may be.
 
-The score of a configuration is its predicted mean plus κ standard deviations, κ drawn for each trial: mostly small,
-sometimes large. Scores of random configurations, and of the best tried ones, are improved by changing one or two
-parameters at a time. Small spaces are enumerated.
+Candidates are bred from the best tried configurations: each parameter near its value in one of them, and not all
+in the same one. They are few on purpose. Their best is close to what has worked; the best of everything is where the
+predictions err most, often in a corner of the space, and searches for it ended there. Small spaces are enumerated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mixbandit._checks import Array
-from mixbandit.actions import Box, MixedBox
 from mixbandit.tuning.foresight import Foresight, Outlook, last_fit
-from mixbandit.tuning.space import Space, centre, enumerated
+from mixbandit.tuning.space import Space, centre, enumerated, row_keys
 
-# κ, and how often: chosen by measurement (docs/searching.md).
-_BOLDNESS, _HOW_OFTEN = (0.5, 2.0), (0.8, 0.2)
-# Random configurations, tried ones of the best values, and rounds of changes to the best few of all of them.
-_RANDOM, _TRIED, _ROUNDS, _LEADERS, _CHANGES = 128, 24, 3, 4, 48
-# Up to this many configurations are all looked at.
-_MOST_ENUMERATED = 512
-# A parameter is changed by a step rather than anew this often; two are changed instead of one this often.
-_STEPS, _PAIRS = 0.6, 0.3
-# Steps are of sizes between these powers of ten, in units of the range.
-_SMALLEST_STEP, _LARGEST_STEP = -2.0, -0.5
+# The settings below were chosen by measurement (docs/searching.md).
+# A score is the predicted mean plus one of these numbers of standard deviations, drawn for each trial.
+_BOLDNESS = (0.0, 1.0)
+# Candidates that are bred, and that are random.
+_BRED, _RANDOM = 32, 8
+# The parents of candidates: this share of all trials, those with the best values, but no more and no fewer than these.
+_PARENTS, _FEWEST_PARENTS, _MOST_PARENTS = 0.1, 2, 25
+# A number is drawn around a parent's with a standard deviation of the larger gap to its neighbours, and at least this.
+_NARROWEST = 0.02
+# A choice of a category is that of the parent this often.
+_INHERITED = 0.7
+# Spaces of up to this many configurations are enumerated.
+_MOST_ENUMERATED = 200
 # A configuration is tried again only if anything new is predicted to be worse by this many standard deviations of the
 # noise: values of its neighbours say as much about it, and something about themselves.
 _WORTH_REPEATING = 0.5
-# Optimism, in standard deviations, when choosing what to repeat.
-_DOUBT = 1.0
+# Optimism, in standard deviations, when choosing what to repeat; and how well that is known in the end, in standard
+# deviations of the noise.
+_DOUBT, _SETTLED = 1.0, 0.25
 # More pending trials than this are not told apart from others.
 _MOST_BELIEVED = 100
-_DIGITS = 9
 
 
 class Experience(NamedTuple):
@@ -46,38 +47,37 @@ class Experience(NamedTuple):
     weights: Array  # (t,): how precise they are, relative to each other
 
 
+class Leader(NamedTuple):
+    """The tried configuration that may be the best."""
+
+    row: Array
+    is_settled: bool  # whether its worth is known well enough: then other trials say more
+
+
 class Proposer:
     """Proposes configurations of a space."""
 
     def __init__(self, space: Space) -> None:
-        self._region, self._centre = space.region, centre(space)[None]
-        self._columns = [np.array(space.columns(name)) for name in space]
-        self._steps = np.array([_least_step(space, name) for name in space])
-        self._foresight = Foresight([tuple(space.columns(name)) for name in space])
-        self._all = enumerated(space, _MOST_ENUMERATED)
         self._space = space
+        columns = [tuple(space.columns(name)) for name in space]
+        self._numbers = np.array([each[0] for each in columns if len(each) == 1], dtype=np.int64)
+        self._categories = [np.array(each) for each in columns if len(each) > 1]
+        self._foresight = Foresight(columns)
+        self._all = enumerated(space, _MOST_ENUMERATED)
 
     def propose(self, seen: Experience, pending: Array, rng: np.random.Generator) -> Array:
         """A row to try next, given those that were tried and those that are being tried."""
         outlook = self._outlook(seen, pending)
-        boldness = float(rng.choice(_BOLDNESS, p=_HOW_OFTEN))
-        rows = self._first_candidates(seen, rng)
-        scores = _scores(outlook, rows, boldness)
-        for _ in range(0 if self._all is not None else _ROUNDS):
-            leaders = rows[np.argsort(-scores, kind="stable")[:_LEADERS]]
-            changed = self._changed(np.repeat(leaders, _CHANGES // len(leaders), axis=0), rng)
-            rows, scores = np.vstack((rows, changed)), np.append(scores, _scores(outlook, changed, boldness))
+        means, deviations = outlook.at(rows := self._candidates(seen, rng))
+        scores = means + float(rng.choice(_BOLDNESS)) * deviations
         return self._chosen(rows, scores, seen.rows, pending, _WORTH_REPEATING * outlook.noise)
 
-    def again(self, seen: Experience, pending: Array) -> Array:
-        """The tried configuration that may be the best, to be tried again."""
-        rows = np.unique(seen.rows, axis=0)
-        means, deviations = self._outlook(seen, pending).standings(rows)
-        return np.asarray(rows[int(np.argmax(means + _DOUBT * deviations))])
-
-    def _outlook(self, seen: Experience, pending: Array) -> Outlook:
-        outlook = self._foresight.after(*seen)
-        return outlook.believing(pending[-_MOST_BELIEVED:]) if len(pending) else outlook
+    def leader(self, seen: Experience, pending: Array) -> Leader:
+        """The tried configuration that may be the best."""
+        outlook, rows = self._outlook(seen, pending), np.unique(seen.rows, axis=0)
+        means, deviations = outlook.standings(rows)
+        first = int(np.argmax(means + _DOUBT * deviations))
+        return Leader(rows[first], bool(deviations[first] < _SETTLED * outlook.noise))
 
     def ranked(self, seen: Experience) -> Array:
         """The tried configurations, those with the best standings first."""
@@ -85,41 +85,44 @@ class Proposer:
         means, _ = self._foresight.after(*seen).standings(rows)
         return rows[np.argsort(-means, kind="stable")]
 
-    def _first_candidates(self, seen: Experience, rng: np.random.Generator) -> Array:
+    def _outlook(self, seen: Experience, pending: Array) -> Outlook:
+        outlook = self._foresight.after(*seen)
+        return outlook.believing(pending[-_MOST_BELIEVED:]) if len(pending) else outlook
+
+    def _candidates(self, seen: Experience, rng: np.random.Generator) -> Array:
         if self._all is not None:
             return self._all
-        best = seen.rows[np.argsort(-seen.rewards, kind="stable")[:_TRIED]]
-        return np.vstack((self._centre, best, self._region.sample(_RANDOM, rng)))
+        region, best = self._space.region, np.argsort(-seen.rewards, kind="stable")
+        count = min(max(int(np.ceil(_PARENTS * len(best))), _FEWEST_PARENTS), _MOST_PARENTS)
+        rows = region.sample(_BRED + _RANDOM, rng)
+        bred = self._bred(seen.rows[best[:count]], rows[:_BRED], rng)
+        return np.vstack((centre(self._space), region.snapped(bred), rows[_BRED:]))
 
-    def _changed(self, rows: Array, rng: np.random.Generator) -> Array:
-        """The rows with one or two parameters changed in each."""
-        n, count = len(rows), len(self._columns)
-        fresh, new = self._region.sample(n, rng), rows.copy()
-        which = rng.integers(count, size=(n, 2))
-        which[rng.random(n) >= _PAIRS, 1] = -1
-        stepped = rng.random((n, 2)) < _STEPS
-        sizes = rng.normal(size=(n, 2)) * 10.0 ** rng.uniform(_SMALLEST_STEP, _LARGEST_STEP, size=(n, 2))
-        for j, columns in enumerate(self._columns):
-            for k in range(2):
-                at = which[:, k] == j
-                if len(columns) > 1:
-                    new[np.ix_(at, columns)] = fresh[np.ix_(at, columns)]
-                    continue
-                column = int(columns[0])
-                # A step of an integer is at least one.
-                step = np.sign(sizes[:, k]) * np.maximum(np.abs(sizes[:, k]), self._steps[j])
-                moved = np.clip(new[:, column] + step, 0.0, 1.0)
-                new[:, column] = np.where(at, np.where(stepped[:, k], moved, fresh[:, column]), new[:, column])
-        return _allowed(self._region, new)
+    def _bred(self, parents: Array, fresh: Array, rng: np.random.Generator) -> Array:
+        """A row for each of the fresh ones: every parameter from one of the parents or, as from one more, fresh."""
+        n, count = len(fresh), len(parents)
+        new = fresh.copy()
+        of_whom = rng.integers(count + 1, size=(n, len(self._numbers)))
+        known = np.take_along_axis(parents[:, self._numbers], np.minimum(of_whom, count - 1), axis=0)
+        spreads = np.take_along_axis(_gaps(parents[:, self._numbers]), np.minimum(of_whom, count - 1), axis=0)
+        moved = np.abs(known + np.maximum(spreads, _NARROWEST) * rng.normal(size=known.shape))
+        moved = np.where(moved > 1.0, 2.0 - moved, moved)  # reflected: to clip would pile them up at the ends
+        use = (of_whom < count) & (moved >= 0.0)
+        new[:, self._numbers] = np.where(use, moved, fresh[:, self._numbers])
+        for columns in self._categories:
+            whose = rng.integers(count + 1, size=n)
+            use = (whose < count) & (rng.random(n) < _INHERITED)
+            new[np.ix_(use, columns)] = parents[np.ix_(whose[use], columns)]
+        return new
 
     def _chosen(self, rows: Array, scores: Array, tried: Array, pending: Array, margin: float) -> Array:
         """The best new configuration, or a tried one that is better by the margin; no pending one, if possible."""
-        known, waiting = set(_keys(tried)), set(_keys(pending))
+        known, waiting = set(row_keys(tried)), set(row_keys(pending))
         order = np.argsort(-scores, kind="stable")
         again: tuple[float, Array] | None = None
         for i in order.tolist():
             row = self._space.snapped(rows[i])  # of integers with too many values to list, rows lie in between
-            (key,) = _keys(row[None])
+            (key,) = row_keys(row[None])
             if key in waiting:
                 continue
             if again is not None and scores[i] < again[0] - margin:
@@ -130,24 +133,14 @@ class Proposer:
         return np.asarray(rows[order[0]]) if again is None else again[1]
 
 
-def _keys(rows: Array) -> Iterator[bytes]:
-    """What tells configurations apart; −0 is 0."""
-    return (row.tobytes() for row in np.ascontiguousarray(np.round(rows, _DIGITS) + 0.0))
-
-
-def _scores(outlook: Outlook, rows: Array, boldness: float) -> Array:
-    means, deviations = outlook.at(rows)
-    return means + boldness * deviations
-
-
-def _least_step(space: Space, name: str) -> float:
-    """The step to the next value, on average over the range; 0 if values are not listed."""
-    levels = space[name].levels
-    return 0.0 if levels is None or len(levels) < 2 else 1.0 / (len(levels) - 1)
-
-
-def _allowed(region: Box, rows: Array) -> Array:
-    return region.snapped(rows) if isinstance(region, MixedBox) else rows
+def _gaps(values: Array) -> Array:
+    """The larger gap between a value and its neighbours in its column, the ends of the range included, (n, columns)."""
+    order = np.argsort(values, axis=0, kind="stable")
+    ends = np.zeros((1, values.shape[1])), np.ones((1, values.shape[1]))
+    between = np.diff(np.vstack((ends[0], np.take_along_axis(values, order, axis=0), ends[1])), axis=0)
+    found = np.empty_like(values)
+    np.put_along_axis(found, order, np.maximum(between[:-1], between[1:]), axis=0)
+    return found
 
 
 def as_weights(errors: NDArray[np.float64]) -> Array:

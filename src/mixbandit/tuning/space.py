@@ -18,6 +18,8 @@ from mixbandit.tuning.parameters import PARAMETER, Categorical, Parameter, param
 
 # The largest error of a coordinate after encoding and decoding.
 _ROUNDING = 1e-12
+# Rows that agree in this many digits encode the same configuration.
+_DIGITS = 9
 
 
 class Space(Mapping[str, Parameter]):
@@ -199,6 +201,16 @@ def centre(space: Space) -> Array:
 def same_row(one: Array, other: Array) -> bool:
     """Whether two rows encode the same configuration, up to rounding."""
     return bool(np.abs(one - other).max() <= _ROUNDING)
+
+
+def rounded(rows: Array) -> Array:
+    """Rows that encode the same configuration become equal; −0 becomes 0."""
+    return np.asarray(np.round(rows, _DIGITS) + 0.0)
+
+
+def row_keys(rows: Array) -> Iterator[bytes]:
+    """What tells the configurations of rows (n, dim) apart."""
+    return (row.tobytes() for row in rounded(np.ascontiguousarray(rows)))
 
 
 def enumerated(space: Space, most: int) -> Array | None:

@@ -187,10 +187,11 @@ class MixBanditSampler(BaseSampler):
             tuner.say_refuted()
         budget = self._n_trials
         settling = budget is not None and (1.0 - SETTLED) * budget <= trial.number < budget
+        searching = budget is not None and trial.number < budget
         for attempt in range(_MOST_ATTEMPTS):
             # Seed and trial number: processes with the same seed must not all make the same choice.
             asked = tuner.copy().reseed(np.random.default_rng((self._seed, trial.number, attempt)))
-            chosen = asked.again() if settling else asked.ask()
+            chosen = asked.settle() if settling else asked.search() if searching else asked.ask()
             reading.remember(asked)
             publish(study, trial, reading.internal(chosen.parameters))
             # If two processes made the same choice at the same time, at least the later one sees it now.
