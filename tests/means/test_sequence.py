@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 
 import mixbandit as mb
 from mixbandit._files import digest
@@ -255,3 +256,45 @@ def test_results_next_to_an_end_have_an_interval(values):
     assert 0.0 <= low < sequence.mean < high <= 1.0
     for bound in (low, high):
         assert bound in (0.0, 1.0) or sequence.log_evalue(bound) == pytest.approx(np.log(20.0), abs=1e-6)
+
+
+def test_values_of_other_noise_levels_count_by_their_precision():
+    """Against the mixture by its definition: the mean drawn from N(μ, gσ²), values N(mean, σ_k²), g = 1."""
+    rng = np.random.default_rng(0)
+    levels = rng.uniform(0.05, 0.5, size=7)
+    values = 0.3 + levels * rng.normal(size=7)
+    sequence = mb.MeanSequence(None, 0.05, sigma=0.2).update(values[:3], sigma=levels[:3])
+    sequence.update(values[3:], sigma=levels[3:])
+    for mean in (0.0, 0.3, 0.7):
+        prior, noise = 0.2**2, np.diag(levels**2)
+        mixed = multivariate_normal(np.full(7, mean), noise + prior).logpdf(values)
+        assert sequence.log_evalue(mean) == pytest.approx(
+            mixed - multivariate_normal(np.full(7, mean), noise).logpdf(values)
+        )
+    low, high = sequence.interval()
+    assert sequence.log_evalue(low) == pytest.approx(math.log(20.0))
+    assert sequence.log_evalue(high) == pytest.approx(math.log(20.0))
+    assert sequence.pvalue(high) <= 0.05 * (1.0 + 1e-9)
+    # Four values of the stated level say as much as their mean, which has half of it.
+    plain = mb.MeanSequence(None, sigma=0.2).update([0.1, 0.3, 0.2, 0.6])
+    assert mb.MeanSequence(None, sigma=0.2).update(0.3, sigma=0.1).interval() == pytest.approx(plain.interval())
+    again = mb.MeanSequence.from_state_dict(sequence.state_dict())
+    assert again.interval() == sequence.interval()
+
+
+@pytest.mark.parametrize(
+    ("options", "arguments", "words"),
+    [
+        ({}, {"sigma": 0.1}, "need a stated sigma"),
+        ({"sigma": 0.1}, {"sigma": 0.0}, "sigma must be positive"),
+        ({"sigma": 0.1}, {"sigma": [0.1, 0.2]}, "sigma"),
+        ({"sigma": 0.1}, {"sigma": 1e-9}, "millionfold"),
+        ({"sigma": 0.1}, {"sigma": 0.1, "samples": 3}, "not both"),
+    ],
+)
+def test_noise_levels_that_cannot_be_used_change_nothing(options, arguments, words):
+    sequence = mb.MeanSequence((0.0, 1.0), **options).update([0.5])
+    before = sequence.interval()
+    with pytest.raises(mb.InvalidInput, match=words):
+        sequence.update([0.4], **arguments)
+    assert (sequence.t, sequence.interval()) == (1, before)

@@ -123,6 +123,39 @@ def test_standard_errors_steer_what_is_tried_and_nothing_else():
         plain.tell(plain.ask(), 0.5, sem=-1.0)
 
 
+def test_noise_levels_of_values_steer_and_count(tmp_path):
+    def told(levels):
+        tuner = mb.Tuner(PLANE, reward_range=(0.0, 1.0), sigma=0.1, rng=0)
+        rng = np.random.default_rng(0)
+        for i in range(12):
+            trial = tuner.adopt(PLANE.sample(1, rng=i % 6)[0])
+            tuner.tell(trial, chance(trial.parameters) + 0.02 * rng.normal(), sigma=levels(i))
+        return tuner
+
+    plain, same = told(lambda i: None), told(lambda i: 0.1)
+    precise, first = told(lambda i: 0.02), PLANE.sample(1, rng=0)[0]
+    assert plain.interval(first) == pytest.approx(same.interval(first), abs=1e-9)
+    ends = precise.interval(first)
+    assert ends[1] - ends[0] < 0.5 * (plain.interval(first)[1] - plain.interval(first)[0])
+    assert ends[0] <= chance(first) <= ends[1]
+    mixed = told(lambda i: 0.5 if i % 2 else 0.02)
+    assert [t.parameters for t in mixed.ask(5)] != [t.parameters for t in plain.ask(5)]
+    precise.save(tmp_path / "t")
+    again = mb.Tuner.load(tmp_path / "t")
+    assert again.certificate().lower == precise.certificate().lower
+    assert again.history[0].sigma == 0.02
+    for trial in precise.confirm(3):
+        precise.tell(trial, chance(trial.parameters), sigma=0.02)
+    assert precise.certificate().lower >= again.certificate().lower
+    counting = mb.Tuner(PLANE, **STATED, rng=0)
+    trial = counting.ask()
+    for tuner, waiting, bad in ((counting, trial, 0.1), (plain, plain.ask(), -1.0)):
+        before = tuner.told
+        with pytest.raises(mb.InvalidInput, match="sigma"):
+            tuner.tell(waiting, 0.5, sigma=bad)
+        assert tuner.told == before
+
+
 def test_weights_are_relative_and_limited():
     assert as_weights(np.array([np.nan, np.nan])).tolist() == [1.0, 1.0]
     assert as_weights(np.array([0.1, 0.1, 0.2, np.nan, 0.0])).tolist() == [1.0, 1.0, 0.25, 1.0, 1.0]

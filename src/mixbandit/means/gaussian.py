@@ -15,7 +15,10 @@ PRIOR_SCALE = 1.0
 
 
 class KnownLevel:
-    """σ-sub-Gaussian values: E(μ) = (1+tg)^{-½} exp(g(Σ(x−μ))²/(2σ²(1+tg))). The sums are t and Σx."""
+    """σ-sub-Gaussian values: E(μ) = (1+Tg)^{-½} exp(g(Σw(x−μ))²/(2σ²(1+Tg))), T = Σw. The sums are T and Σwx.
+
+    A value of level σ_k counts as w = (σ/σ_k)² values of level σ, which are not necessarily a whole number of them.
+    """
 
     width, counts_samples, multiplies = 2, False, True
 
@@ -26,7 +29,7 @@ class KnownLevel:
         check_finite(values, "values", LARGEST_DATUM)
 
     def terms(self, values: Array, samples: Array) -> Array:
-        return np.stack((samples, values), axis=1)
+        return np.stack((samples, samples * values), axis=1)
 
     def mean(self, seen: Record) -> float:
         return float(seen.sums[1] / seen.sums[0])
@@ -42,9 +45,8 @@ class KnownLevel:
         return _log_normal(t, t * z * (t * z)) if t else 0.0
 
     def log_path(self, seen: Record, mean: float) -> tuple[Array, Array]:
-        ahead = np.cumsum(seen.values - mean)
-        t = np.arange(1.0, len(ahead) + 1.0)
-        spread = 1.0 + t * PRIOR_SCALE
+        ahead = np.cumsum(seen.samples * (seen.values - mean))
+        spread = 1.0 + np.cumsum(seen.samples) * PRIOR_SCALE
         return PRIOR_SCALE * (ahead / self.sigma) ** 2 / (2.0 * spread) - 0.5 * np.log(spread), ahead
 
 

@@ -17,7 +17,7 @@ Interval = tuple[float, float]
 
 
 class Record:
-    """Values in the order in which they came, how many results each is the mean of, and running sums."""
+    """Values in the order in which they came, how many results each counts for, and running sums."""
 
     def __init__(self, width: int) -> None:
         self.t = 0
@@ -31,7 +31,7 @@ class Record:
 
     @property
     def samples(self) -> Array:
-        """(t,) how many results each is the mean of."""
+        """(t,) how many results each is the mean of, or how many values of level σ it counts for."""
         return self._rows[1, : self.t]
 
     def add(self, values: Array, samples: Array, terms: Array) -> None:

@@ -42,6 +42,7 @@ from mixbandit.means.kinds import Kind, Range, Record
 STATE_VERSION = 1
 LARGEST_SAMPLES = 10**12
 """Beyond, a result more or less is lost to rounding."""
+_LEAST_WEIGHT = 1.0 / LARGEST_SAMPLES
 ALTERNATIVES = ("two-sided", "greater", "less")
 
 
@@ -53,8 +54,8 @@ class MeanSequence:
 
     - `reward_range=(low, high)` alone: every single result lies in it. Bounds adapt to how far results spread. Values
       that are means of several results say so in `update(values, samples=…)`.
-    - `sigma`: values are sub-Gaussian of this level. `reward_range` bounds the mean, not the values; None if nothing
-      does.
+    - `sigma`: values are sub-Gaussian of this level; those of other levels say so in `update(values, sigma=…)`.
+      `reward_range` bounds the mean, not the values; None if nothing does.
     - `noise="gaussian"`: values are Gaussian, of one level that is learnt. Some 5 to 10 values say nothing yet. The
       promise ends where values are not Gaussian, as accuracies near 1.
     """
@@ -93,22 +94,25 @@ class MeanSequence:
         """The mean so far, each value weighted by its samples; NaN before the first value."""
         return self.kind.mean(self.record) if self.t else math.nan
 
-    def update(self, values: ArrayLike, samples: ArrayLike | None = None) -> Self:
+    def update(self, values: ArrayLike, samples: ArrayLike | None = None, *, sigma: ArrayLike | None = None) -> Self:
         """Learn one value or many, in order. On an error nothing changes.
 
         `samples`: each value is the mean of this many results in `reward_range`; one number, or one per value.
+        `sigma`: the noise levels of these values, known before they were, where they are not the stated one.
         """
         known = as_vector(values, None, "values")
-        weights = self._weights(samples, len(known))
-        self.kind.check(known, self.record)
-        if len(known):
-            self.record.add(known, weights, self.kind.terms(known, weights))
+        return self._learn(known, self._weights(samples, sigma, len(known)))
+
+    def _learn(self, values: Array, weights: Array) -> Self:
+        self.kind.check(values, self.record)
+        if len(values):
+            self.record.add(values, weights, self.kind.terms(values, weights))
             self._interval = None
         return self
 
-    def after(self, values: ArrayLike, samples: ArrayLike | None = None) -> Self:
+    def after(self, values: ArrayLike, samples: ArrayLike | None = None, *, sigma: ArrayLike | None = None) -> Self:
         """A copy that has seen these values as well; this sequence is unchanged."""
-        return self.copy().update(values, samples)
+        return self.copy().update(values, samples, sigma=sigma)
 
     def copy(self) -> Self:
         """An independent sequence with the same settings and values."""
@@ -178,11 +182,23 @@ class MeanSequence:
         samples = stored["samples"]
         try:
             new = cls(stored["reward_range"], stored["delta"], sigma=stored["sigma"], noise=stored["noise"])
+            if new.sigma is not None:
+                return new._learn(as_vector(stored["values"], None, "values"), _positive_weights(samples))
             return new.update(stored["values"], samples if np.any(samples != 1.0) else None)
         except InvalidInput as error:
             raise DamagedState(f"the state of {cls.__name__} contradicts itself: {error}") from error
 
-    def _weights(self, samples: ArrayLike | None, n: int) -> Array:
+    def _weights(self, samples: ArrayLike | None, sigma: ArrayLike | None, n: int) -> Array:
+        if sigma is not None:
+            if self.sigma is None:
+                raise InvalidInput("noise levels of single values need a stated sigma, which this sequence lacks")
+            if samples is not None:
+                raise InvalidInput("state samples or sigma of values, not both")
+            levels = as_float_array(sigma, "sigma")
+            levels = np.full(n, float(levels)) if not levels.ndim else as_vector(levels, n, "sigma")
+            if not (levels > 0.0).all():
+                raise InvalidInput(f"sigma must be positive, got {shown(float(levels.min()))}")
+            return _positive_weights((self.sigma / levels) ** 2)
         if samples is None:
             return np.ones(n)
         if not self.kind.counts_samples:
@@ -209,6 +225,15 @@ def error_probability(delta: float) -> float:
             f"pass delta={1.0 - known:g}"
         )
     return known
+
+
+def _positive_weights(weights: Array) -> Array:
+    """Weights that arithmetic can hold."""
+    wrong = ~((weights >= _LEAST_WEIGHT) & (weights <= LARGEST_SAMPLES))
+    if wrong.any():
+        given = float(weights[int(np.argmax(wrong))])
+        raise InvalidInput(f"sigma of a value must be within a millionfold of the stated one: its weight is {given:g}")
+    return weights
 
 
 def as_samples(samples: ArrayLike, n: int, name: str = "samples") -> Array:

@@ -119,11 +119,13 @@ class Asks(Confirms):
         return choices
 
     def _experience(self, moment: Moment) -> Experience | None:
-        """The values for acting, those with small standard errors counting for more; None if they are not kept."""
+        """The values for acting, precise ones counting for more; None if they are not kept."""
         if moment.data.observed is None or not moment.t:
             return None
         rows, rewards = moment.data.observed
-        errors = np.full(len(rewards), np.nan)
+        errors, levels = np.full(len(rewards), np.nan), self._levels
+        if levels is not None:
+            errors[: len(levels)] = levels
         for i, told in persistent.items(self.state.errors):
             errors[i] = told
         return Experience(rows, rewards, as_weights(errors))

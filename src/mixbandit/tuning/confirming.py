@@ -154,14 +154,18 @@ def promised(judgement: Judgement, finalist: Finalist, more: int) -> float:
     """About what a finalist's worth will be certified at, after this many more confirmations."""
     assert judgement.own is not None
     assumptions, trials = judgement.assumptions, judgement.own.trials
-    known = trials.values[trials.nominations == finalist.number]
+    which = trials.nominations == finalist.number
+    known = trials.values[which]
     mean, spread = _known(judgement, finalist.row)
     # Values that scatter as expected around the estimate.
     imagined = assumptions.sign * mean + spread * np.where(np.arange(more) % 2, 1.0, -1.0)
     if assumptions.reward_range is not None:
         imagined = np.clip(imagined, *assumptions.reward_range)
     share = judgement.own.share_by_nomination(finalist.number)
-    sequence = mean_after(assumptions, share, np.concatenate((known, imagined)))
+    levels = None
+    if trials.levels is not None:
+        levels = np.concatenate((trials.levels[which], np.full(more, assumptions.sigma)))
+    sequence = mean_after(assumptions, share, np.concatenate((known, imagined)), levels)
     if sequence is None:
         return -math.inf
     return sequence.lower() if assumptions.sign > 0.0 else -sequence.upper()

@@ -63,6 +63,7 @@ class Trials:
     values: Array  # (t,)
     nominations: NDArray[np.int64]  # (t,): j if it confirms the j-th nominated configuration, else 0
     ordered: bool = True
+    levels: Array | None = None  # (t,): the noise levels of values, where they are not all the stated one
 
 
 class OwnTrials:
@@ -141,23 +142,27 @@ class OwnTrials:
         indices = np.array(self._groups[key])
         values, nominations = self.trials.values[indices], self.trials.nominations[indices]
         own = sorted({number for number in nominations.tolist() if self._nominated.get(number) == key})
-        spent = [
-            (self.share_by_order(self.trials.rows[indices[0]]), values),
-            *((self.share_by_nomination(number), values[nominations == number]) for number in own),
+        levels = self.trials.levels[indices] if self.trials.levels is not None else None
+        spent = [(self.share_by_order(self.trials.rows[indices[0]]), np.ones(len(values), dtype=np.bool_))]
+        spent += [(self.share_by_nomination(number), nominations == number) for number in own]
+        means = [
+            mean_after(self._assumptions, share, values[which], None if levels is None else levels[which])
+            for share, which in spent
         ]
-        means = [mean_after(self._assumptions, share, told) for share, told in spent]
         lower = max((mean.lower() for mean in means if mean is not None), default=-math.inf)
         upper = min((mean.upper() for mean in means if mean is not None), default=math.inf)
         return Interval(lower, upper, len(values))
 
 
-def mean_after(assumptions: Assumptions, delta: float, values: Array) -> MeanSequence | None:
+def mean_after(
+    assumptions: Assumptions, delta: float, values: Array, levels: Array | None = None
+) -> MeanSequence | None:
     """One mean after its values, under what is stated about them; None if δ is too small to say anything."""
     if delta < SMALLEST_PROBABILITY:
         return None
     if assumptions.counts_results:
         values = np.clip(values, *assumptions.reward_range)  # type: ignore[misc]  # beyond it by rounding only
-    return _mean(assumptions, delta).update(values, samples=assumptions.counted)
+    return _mean(assumptions, delta).update(values, samples=assumptions.counted, sigma=levels)
 
 
 def _mean(assumptions: Assumptions, delta: float) -> MeanSequence:

@@ -39,8 +39,9 @@ def certifying(
     rewards: Array,
     *,
     ordered: bool,
+    levels: Array | None = None,
 ) -> Moment:
-    """The model's moment after a run, at the model's part of δ.
+    """The model's moment after a run, at the model's part of δ; `levels` are σ_k, where they are not all the same.
 
     Values that are means of results in a range have no σ: the bounded set is far smaller near the ends of the range.
     It learns in order of play. Where that is not known, or values average few results, or a mixture is given, or there
@@ -59,7 +60,7 @@ def certifying(
         return _bounded(known, space, features).learnt(rows, inside)
     if plain and known.noise is None and len(rows) <= _MOST_LEARNT:
         mixture = Grid([SemiAdaptive(c) for c in mixture_scales(known)])
-    return known.sequence(space, features, mixture, rows=len(rows)).moment.learnt(rows, rewards)
+    return known.sequence(space, features, mixture, rows=len(rows)).moment.learnt(rows, rewards, levels)
 
 
 def _bounded(assumptions: Assumptions, space: Space, features: ModelLike | None) -> Moment:

@@ -76,6 +76,14 @@ class Reports:
         return tuple(persistent.values(self.state.history))
 
     @property
+    def _levels(self) -> Array | None:
+        """The noise levels of the values in the history, (t,); None if they are all the stated one."""
+        told = [each.sigma for each in persistent.values(self.state.history)]
+        if all(level is None for level in told):
+            return None
+        return np.array([self.assumptions.sigma if level is None else level for level in told], dtype=float)
+
+    @property
     def refuted(self) -> bool:
         """Whether the values have ever refuted the assumptions."""
         return self.state.bandit.refuted or self.moment.is_refuted
@@ -103,9 +111,11 @@ class Reports:
         check_values(known, values)
         nominations = np.array([told.nomination for told in history], dtype=np.int64)
         ordered, rows = self.state.ordered, self.space.encode_all(configurations)
-        trials = Trials(configurations, rows, values, nominations if ordered else 0 * nominations, ordered)
+        levels = self._levels
+        trials = Trials(configurations, rows, values, nominations if ordered else 0 * nominations, ordered, levels)
         if model is None:
-            model = certifying(known, self.space, *self.model, rows, known.reward(values), ordered=ordered)
+            rewards, how = known.reward(values), {"ordered": ordered, "levels": levels}
+            model = certifying(known, self.space, *self.model, rows, rewards, **how)  # type: ignore[arg-type]
         return Judgement(self.space, known, model, trials, self.refuted)
 
     def recommend(self, by: str = "lower", *, tried: bool = False) -> Recommendation:

@@ -38,6 +38,8 @@ def check_trials(space: Space, assumptions: Assumptions, state: TunerState) -> N
         assumptions.reward(np.array([told.value for told in history]))
     except InvalidInput as error:
         raise DamagedState(f"the trials of the tuner cannot be: {error}") from error
+    levels = any(told.sigma is not None for told in history)
+    require(assumptions.sigma is not None or not levels, "tuner.history", "must have no sigma where none is stated")
     most = len(state.nominated)
     for finalist in state.nominated:
         require(finalist.row.shape == (space.dim,), "tuner.nominated", f"must have {space.dim} coordinates each")
@@ -92,6 +94,7 @@ TUNER = record(
                     "interval": optional(_interval),
                     "nomination": Since(count, 0),
                     "sem": Since(optional(real(nonnegative))),
+                    "sigma": Since(optional(real(positive))),
                 }
             )
         ),

@@ -63,6 +63,7 @@ class Told:
     interval: Interval | None = None
     nomination: int = 0  # the number of the finalist that it confirms; 0 if none
     sem: float | None = None  # its standard error, where one was told: for acting only
+    sigma: float | None = None  # its noise level, where it is not the stated one
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from mixbandit._checks import (
     is_integer,
     nonnegative,
     nonnegative_int,
+    positive,
     shown,
 )
 from mixbandit._files import read_state, write_state
@@ -117,26 +118,35 @@ class Tuner(Asks):
     def __repr__(self) -> str:
         return f"Tuner({list(self.space)}, {self.assumptions}, told={self.told}, pending={len(self.pending)})"
 
-    def tell(self, trial: Trial | int, value: float, *, sem: float | None = None) -> Self:
+    def tell(self, trial: Trial | int, value: float, *, sem: float | None = None, sigma: float | None = None) -> Self:
         """Tell the value of a trial, which is a Trial or its id.
 
-        `sem` is its standard error, as estimated from the trial itself. It steers what is tried next: precise values
-        count for more. Certificates ignore it, because an estimate bounds nothing, and say so.
+        `sigma` is its noise level, where it is not the stated one; it must have been known before the value was, as if
+        a longer run is known to be less noisy. `sem` is its standard error, as estimated from the trial itself. Both
+        steer what is tried next: precise values count for more. Certificates use `sigma`. They ignore `sem`, because an
+        estimate bounds nothing, and say so.
         """
         number = as_reward(value, "value")
         error = None if sem is None else nonnegative(sem, "sem")
+        level = None if sigma is None else self._level(sigma)
         reward = self.assumptions.reward(np.array([number]))
         choice = self._waiting(trial)
         known, note = self._trial(choice), persistent.get(self.state.notes, choice.id) or Note()
-        told = Told(known.parameters, number, known.interval, note.nomination, error)
+        told = Told(known.parameters, number, known.interval, note.nomination, error, level)
         history = persistent.put(self.state.history, self.told, told)
         self.state = self.state._replace(
-            bandit=self.state.bandit.told([choice], reward, [None]),
+            bandit=self.state.bandit.told([choice], reward, [level]),
             history=history,
             errors=persistent.put(self.state.errors, self.told, error) if error else self.state.errors,
             notes=persistent.drop(self.state.notes, choice.id),
         )
         return self
+
+    def _level(self, sigma: float) -> float:
+        """The noise level of one value."""
+        if self.assumptions.sigma is None:
+            raise InvalidInput("sigma of a single value needs a sigma stated for all others: Tuner(…, sigma=…)")
+        return positive(sigma, "sigma")
 
     def fail(self, trial: Trial | int) -> Self:
         """Drop a trial that has no value. The reason must have nothing to do with its noise."""
