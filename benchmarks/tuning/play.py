@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
+import logging
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +23,9 @@ from mixbandit.tuning.tuner import EXPLORATION, INITIAL
 
 from . import tasks
 
-PEERS = ("random", "TPE", "CMA-ES", "GP")
+PEERS = ("random", "TPE", "CMA-ES", "GP", "SMAC")
+# What TPE found in this many trials is certified as well, so that floors can be compared.
+CERTIFIED = 100
 # The number of final trials over which the time of a late trial is measured.
 LATE = 10
 
@@ -52,7 +57,8 @@ Tell = Callable[[Any, float], None]
 def simulate(settings: TuningSettings, repetition: int) -> tuple[Any, ...]:
     """Play one repetition; task and noise do not depend on the tuner."""
     task = tasks.make(settings.task, repetition)
-    kinds: dict[str, Callable[..., Any]] = {**dict.fromkeys(PEERS, _Peer), "mixbandit": _Ours, "OFUL": _Oful}
+    ours: dict[str, Callable[..., Any]] = {"mixbandit": _Ours, "OFUL": _Oful}
+    kinds = {**dict.fromkeys(PEERS, _Peer), "SMAC": _Smac, **ours}
     player = kinds[settings.tuner](settings, task, repetition)
     story: list[tuple[dict[str, Any], float, float, float]] = []
     spent = []
@@ -97,7 +103,7 @@ class _Peer:
             "CMA-ES": lambda: optuna.samplers.CmaEsSampler(seed=seed, warn_independent_sampling=False),
             "GP": lambda: optuna.samplers.GPSampler(seed=seed, deterministic_objective=False),
         }
-        self._task, self._certified = task, settings.tuner == "TPE"
+        self._task, self._certified = task, settings.tuner == "TPE" and settings.trials == CERTIFIED
         self._study = optuna.create_study(direction="maximize", sampler=samplers[settings.tuner]())
 
     def ask(self) -> tuple[Any, dict[str, Any]]:
@@ -130,6 +136,46 @@ def suggest_all(trial: Any, space: Space) -> dict[str, Any]:
         elif isinstance(kind, Float):
             parameters[name] = trial.suggest_float(name, kind.low, kind.high, log=kind.log, step=kind.step)
     return parameters
+
+
+class _Smac:
+    """SMAC's facade for hyperparameters, told that values are noisy and how many there will be.
+
+    It recommends its incumbent. It repeats configurations itself; that its model of the noise goes by seeds does not
+    matter here, where every value has noise of its own.
+    """
+
+    def __init__(self, settings: TuningSettings, task: tasks.Task, seed: int) -> None:
+        import ConfigSpace
+        from smac import HyperparameterOptimizationFacade, Scenario
+
+        space = ConfigSpace.ConfigurationSpace(seed=seed)
+        for name, kind in task.space.items():
+            if isinstance(kind, Categorical):
+                space.add(ConfigSpace.Categorical(name, list(kind.choices)))
+            elif isinstance(kind, Int):
+                space.add(ConfigSpace.Integer(name, (kind.low, kind.high), log=kind.log))
+            elif isinstance(kind, Float):
+                space.add(ConfigSpace.Float(name, (kind.low, kind.high), log=kind.log))
+        folder = tempfile.mkdtemp()
+        scenario = Scenario(
+            space, deterministic=False, n_trials=settings.trials, seed=seed, output_directory=Path(folder)
+        )
+        self._smac = HyperparameterOptimizationFacade(
+            scenario, lambda config, seed=0: 0.0, overwrite=True, logging_level=logging.CRITICAL
+        )
+
+    def ask(self) -> tuple[Any, dict[str, Any]]:
+        trial = self._smac.ask()
+        return trial, dict(trial.config)
+
+    def tell(self, trial: Any, value: float) -> None:
+        from smac.runhistory.dataclasses import TrialValue
+
+        self._smac.tell(trial, TrialValue(cost=-value))
+
+    def recommend(self) -> dict[str, Any]:
+        return {"recommendation": dict(self._smac.intensifier.get_incumbent())}
 
 
 class _Ours:

@@ -30,7 +30,7 @@ FAMILIES = {
     "old held-out": HELD_OUT,
     "old development": DEVELOPMENT,
 }
-TUNERS = ("mixbandit", "TPE", "CMA-ES", "GP", "random")
+TUNERS = ("mixbandit", "TPE", "CMA-ES", "GP", "SMAC", "random")
 Cells = dict[tuple[str, str, str], Cell]
 # The picture shows means over this many trials.
 _SMOOTHED = 5
@@ -92,6 +92,8 @@ def _wins(cells: Cells, trials: int) -> list[tuple[str, ...]]:
             ("CMA-ES", "recommended"),
             ("GP", "mean"),
             ("GP", "recommended"),
+            ("SMAC", "mean"),
+            ("SMAC", "recommended"),
             ("random", "recommended"),
             ("TPE", "lower"),
         ):
