@@ -15,6 +15,7 @@ from mixbandit.tuning.foresight import (
     fitted,
     last_fit,
     representative,
+    scaled,
     warped,
 )
 
@@ -82,13 +83,13 @@ def test_predictions_are_those_of_the_gaussian_process():
     model = Foresight(COLUMNS)
     means, deviations = model.after(x, r, weights).at(new)
     due = last_fit(30)
-    known = fitted(GROUPS, x[:due], warped(r[:due]), weights[:due])
+    known = fitted(GROUPS, x[:due], warped(scaled(r[:due])), weights[:due])
     noise = np.diag(math.exp(known.noise) / weights)
     inverse = np.linalg.inv(plain_kernel(known, x, x) + noise)
     across = plain_kernel(known, new, x)
-    assert means == pytest.approx(across @ inverse @ warped(r), abs=1e-3)
+    assert means == pytest.approx(across @ inverse @ warped(scaled(r)), abs=1e-9)
     variances = known.variance - np.einsum("nt,ts,ns->n", across, inverse, across)
-    assert deviations**2 == pytest.approx(variances, abs=1e-3)
+    assert deviations**2 == pytest.approx(variances, abs=1e-9)
     # Rows that are believed to return what is predicted change no mean, and narrow everything.
     believing = model.after(x, r, weights).believing(new[:2])
     assert believing.at(new)[0] == pytest.approx(means, abs=1e-5)
@@ -115,7 +116,7 @@ def test_a_configurations_own_values_count_for_more_in_its_standing():
     whole = plain_kernel(known, seen, seen) + own * same
     matrix = whole + np.diag(noise / np.append(weights, [1.0, 1.0]))
     means, deviations = outlook.believing(x[:2]).standings(x[5:8])
-    assert means == pytest.approx(whole[5:8, :40] @ np.linalg.solve(matrix[:40, :40], apart(r)))
+    assert means == pytest.approx(whole[5:8, :40] @ np.linalg.solve(matrix[:40, :40], apart(scaled(r))))
     left = np.diag(whole)[5:8] - np.einsum("nt,tn->n", whole[5:8], np.linalg.solve(matrix, whole[:, 5:8]))
     assert deviations**2 == pytest.approx(left)
 
@@ -144,7 +145,7 @@ def test_it_learns_which_parameters_matter():
     rng = np.random.default_rng(5)
     x = rng.uniform(size=(80, 4))
     y = np.sin(6.0 * x[:, 1]) + 0.05 * rng.normal(size=80)
-    known = fitted(Groups(((0,), (1,), (2,), (3,))), x, warped(y), np.ones(80))
+    known = fitted(Groups(((0,), (1,), (2,), (3,))), x, warped(scaled(y)), np.ones(80))
     assert known.lengthscales[1] < known.lengthscales[[0, 2, 3]].min() - 1.0
 
 
@@ -152,9 +153,9 @@ def test_the_best_stay_apart():
     values = np.concatenate(
         (np.full(28, 0.1) + 0.01 * np.random.default_rng(0).normal(size=28), np.linspace(0.5, 0.9, 12))
     )
-    assert len(set(warped(values)[-12:])) == 1
-    assert (np.diff(apart(values)[-12:]) > 0.0).all()
-    outlier = apart(np.append(values, 1e6))
+    assert len(set(warped(scaled(values))[-12:])) == 1
+    assert (np.diff(apart(scaled(values))[-12:]) > 0.0).all()
+    outlier = apart(scaled(np.append(values, 1e6)))
     assert outlier[-1] == pytest.approx(outlier[-2] + 1.0)
 
 
@@ -162,7 +163,7 @@ def test_the_best_stay_apart():
     "values", [[1.0], [2.0, 2.0, 2.0], [0.0, 0.0, 0.0, 0.0, 5.0], [-1e9, 1.0, 1.1, 0.9], [1e-300, 2e-300, 0.0]]
 )
 def test_any_values_can_be_warped(values):
-    y = warped(np.array(values))
+    y = warped(scaled(np.array(values)))
     assert np.isfinite(y).all()
     assert np.abs(y).max() <= 2.5
     order = np.argsort(values, kind="stable")
@@ -173,9 +174,9 @@ def test_outliers_do_not_hide_the_rest():
     rng = np.random.default_rng(6)
     usual = rng.normal(size=50)
     wild = np.append(usual, [1e6, -1e6])
-    spread = warped(wild)[:50]
+    spread = warped(scaled(wild))[:50]
     # They are clipped at the ends; without the floor on the spread all others would be equal.
-    assert np.abs(warped(np.append(usual, -20.0)))[:50].std() > 0.2
+    assert np.abs(warped(scaled(np.append(usual, -20.0))))[:50].std() > 0.2
     assert np.argmax(spread) == np.argmax(usual)
 
 

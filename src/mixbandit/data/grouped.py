@@ -32,13 +32,11 @@ class Grouped:
         """The distinct actions (m, k) in the order of their first appearance, and which one each reward belongs to."""
         if not len(self.rewards):
             return self.rows, np.empty(0, dtype=np.int64)
-        _, first, group = np.unique(self.rows, axis=0, return_index=True, return_inverse=True)
-        if len(first) == len(self.rewards):
-            return self.rows, np.arange(len(self.rewards))
-        order = np.argsort(first)
-        place = np.empty(len(order), dtype=np.int64)
-        place[order] = np.arange(len(order))
-        return self.rows[first[order]], place[group.reshape(-1)]
+        known: dict[bytes, int] = {}
+        place = np.array([known.setdefault(row.tobytes(), len(known)) for row in self.rows])
+        if len(known) == len(self.rewards):
+            return self.rows, place
+        return self.rows[np.unique(place, return_index=True)[1]], place
 
     @property
     def centres(self) -> Array:

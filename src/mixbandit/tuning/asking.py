@@ -114,8 +114,9 @@ class Asks(Confirms):
         choices = []
         for _ in range(count):
             pending, rng = _rows(policy.pending, self.space), np.random.default_rng((state.seed, policy.rounds))
-            row = nudged(self._proposer.propose(known, pending, rng), self.space.region, list(pending), rng)
-            choices.append(policy.adopt(self.space.snapped(row)))
+            row = self._proposer.propose(known, pending, rng)
+            moved = nudged(row, self.space.region, list(pending), rng)
+            choices.append(policy.adopt(row if moved is row else self.space.snapped(moved)))
         return choices
 
     def _experience(self, moment: Moment) -> Experience | None:

@@ -53,19 +53,20 @@ _LEAST_VARIANCE = 1e-6
 _OWN = 0.3
 
 
-def warped(rewards: Array) -> Array:
-    """Rewards around their median in robust standard deviations, clipped, so that cliffs and outliers drown nothing."""
-    return np.clip(_scaled(rewards), -_FAR, _FAR)
+def warped(scaled: Array) -> Array:
+    """Scaled rewards clipped, so that cliffs and outliers drown nothing."""
+    return np.clip(scaled, -_FAR, _FAR)
 
 
-def apart(rewards: Array) -> Array:
+def apart(scaled: Array) -> Array:
     """The same, except that the best of them stay apart."""
-    y = np.maximum(_scaled(rewards), -_FAR)
+    y = np.maximum(scaled, -_FAR)
     y = np.where(y > _FAR, _FAR + np.log1p(np.maximum(y - _FAR, 0.0)), y)
     return np.asarray(np.minimum(y, np.partition(y, -2)[-2] + _MOST_AHEAD) if len(y) > 1 else y)
 
 
-def _scaled(rewards: Array) -> Array:
+def scaled(rewards: Array) -> Array:
+    """Rewards around their median, in robust standard deviations."""
     centred = rewards - np.median(rewards)
     spread = max(_CONSISTENT * float(np.median(np.abs(centred))), _LEAST_SPREAD * float(rewards.std()))
     return centred / spread if spread > 0.0 else np.zeros(len(rewards))
@@ -215,11 +216,19 @@ def representative(rows: Array, rewards: Array, most: int) -> _Indices:
     return np.sort(np.concatenate((best, even)))
 
 
-class _Values(NamedTuple):
+class _Values:
     """The rewards on two scales: a search does better on clipped ones, which do not tell the best apart."""
 
-    warped: Array
-    apart: Array
+    def __init__(self, rewards: Array, kept: _Indices) -> None:
+        self._scaled, self._kept = scaled(rewards), kept
+
+    @lazy
+    def warped(self) -> Array:
+        return warped(self._scaled[self._kept])
+
+    @lazy
+    def apart(self) -> Array:
+        return apart(self._scaled)[self._kept]
 
 
 class Outlook:
@@ -340,14 +349,13 @@ class Foresight:
         white = _grown(fit.white, self._groups, fit.known, seen, rows[start:], weights[start:])
         self._last = fit._replace(white=white, since=(rows[due:], weights[due:]))
         kept = np.concatenate((fit.kept, np.arange(due, len(rewards))))
-        values = _Values(warped(rewards)[kept], apart(rewards)[kept])
-        return Outlook(self._groups, fit.known, rows[kept], white, weights[kept], values)
+        return Outlook(self._groups, fit.known, rows[kept], white, weights[kept], _Values(rewards, kept))
 
     def _fitted(self, rows: Array, rewards: Array, weights: Array) -> _Fit:
         known = Hyperparameters.of(_prior(len(self._groups))[0])
         if len(rewards):
             some = representative(rows, rewards, _MOST_FITTED)
-            known = fitted(self._groups, rows[some], warped(rewards)[some], weights[some])
+            known = fitted(self._groups, rows[some], warped(scaled(rewards))[some], weights[some])
         kept = representative(rows, rewards, _MOST_KEPT)
         white = _whole(self._groups, known, rows[kept], weights[kept])
         return _Fit((rows, rewards, weights), kept, known, white, (rows[:0], weights[:0]))

@@ -58,7 +58,7 @@ class Proposer:
     """Proposes configurations of a space."""
 
     def __init__(self, space: Space) -> None:
-        self._space = space
+        self._space, self._centre = space, centre(space)
         columns = [tuple(space.columns(name)) for name in space]
         self._numbers = np.array([each[0] for each in columns if len(each) == 1], dtype=np.int64)
         self._categories = [np.array(each) for each in columns if len(each) > 1]
@@ -96,7 +96,7 @@ class Proposer:
         count = min(max(int(np.ceil(_PARENTS * len(best))), _FEWEST_PARENTS), _MOST_PARENTS)
         rows = region.sample(_BRED + _RANDOM, rng)
         bred = self._bred(seen.rows[best[:count]], rows[:_BRED], rng)
-        return np.vstack((centre(self._space), region.snapped(bred), rows[_BRED:]))
+        return np.vstack((self._centre, region.snapped(bred), rows[_BRED:]))
 
     def _bred(self, parents: Array, fresh: Array, rng: np.random.Generator) -> Array:
         """A row for each of the fresh ones: every parameter from one of the parents or, as from one more, fresh."""

@@ -115,7 +115,7 @@ class Reading:
         """What is known from the completed trials."""
         rows: dict[int, tuple[Array, float]] = {}
         for trial in trials:
-            if trial.state == TrialState.COMPLETE:
+            if trial.state is TrialState.COMPLETE:
                 row, reward = self._seen(trial)
                 if row is not None and reward is not None:
                     rows[trial.number] = row, reward
