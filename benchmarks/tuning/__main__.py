@@ -11,11 +11,12 @@ from mixbandit.paper.parallel import Workers, gather
 from . import outside
 from .play import COLUMNS, PEERS, TuningSettings, simulate
 from .summary import summarise
-from .tasks import DEVELOPMENT, HELD_OUT
+from .tasks import DEVELOPMENT, HELD_OUT, MADE_UP
 from .versus import compare
 
 SETS = {
     "development": DEVELOPMENT,
+    "made-up": tuple(MADE_UP),
     "held-out": HELD_OUT,
     "outside-development": outside.DEVELOPMENT,
     "functions-development": outside.DEVELOPMENT_FUNCTIONS,

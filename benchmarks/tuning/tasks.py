@@ -47,6 +47,8 @@ def make(name: str, seed: int) -> Task:
         return _svm_of_the_paper(name, seed)
     if name in SYNTHETIC:
         return SYNTHETIC[name]()
+    if name in MADE_UP:
+        return _made_up(MADE_UP[name], seed)
     if name in outside.NAMES:
         space, worth, draw, best = outside.make(name, seed)
         return Task(space, _of(worth), best, draw, outside.STATED)
@@ -137,6 +139,40 @@ def _mixed() -> Task:
 
     best = 0.1 + 0.7 + 0.05 + 0.06
     return Task(space, _of(function), best)
+
+
+# Numbers of choices, and of values of ordered parameters, which are negative: another function per seed.
+MADE_UP = {"choices": (5,) * 6, "choices-and-levels": (3, -4, -6, -6, -6, -8, 3, -2, 4)}
+
+
+def _made_up(sizes: tuple[int, ...], seed: int) -> Task:
+    """Effects of single parameters and of pairs, through a hyperbolic tangent; noise of standard deviation 0.02."""
+    rng = np.random.default_rng((seed, 5))
+    space = Space(
+        {f"p{i}": Int(0, -n - 1) if n < 0 else Categorical([f"v{k}" for k in range(n)]) for i, n in enumerate(sizes)}
+    )
+    single = []
+    for n in sizes:
+        size = np.exp(0.7 * rng.normal())
+        steps = np.arange(abs(n)) / (abs(n) - 1.0)
+        single.append(-3.0 * size * (steps - rng.uniform()) ** 2 if n < 0 else size * rng.normal(size=n))
+    pairs = {(i, j): 0.5 * rng.normal(size=(abs(sizes[i]), abs(sizes[j]))) for i in range(len(sizes)) for j in range(i)}
+
+    def total(at: list[int]) -> float:
+        alone = sum(float(effects[k]) for effects, k in zip(single, at, strict=True))
+        return alone + sum(float(effects[at[i], at[j]]) for (i, j), effects in pairs.items())
+
+    some = np.array([total([int(rng.integers(abs(n))) for n in sizes]) for _ in range(3000)])
+    middle, spread = float(np.median(some)), float(some.std())
+
+    def worth(parameters: Parameters) -> float:
+        at = [int(str(parameters[name]).removeprefix("v")) for name in space]
+        return float(0.5 + 0.35 * np.tanh((total(at) - middle) / (2.0 * spread)))
+
+    def draw(parameters: Parameters, noise: np.random.Generator) -> float:
+        return worth(parameters) + 0.02 * float(noise.normal())
+
+    return Task(space, _of(worth), None, draw, outside.STATED)
 
 
 SYNTHETIC: dict[str, Callable[[], Task]] = {"branin": _branin, "hartmann": _hartmann, "mixed": _mixed}

@@ -571,6 +571,7 @@ EXCLUDED = {
     "*.refute": "called by policies with words of their own",
     "*.at": "takes a state or coordinates that were checked",
     "*.unit": "takes rows that were checked",
+    "Box.snapped": "takes rows that were checked",
     "*.cells": "called by searches",
     "*.decode": "takes coordinates that were checked",
     **{f"ListCertificate.{method}": "lists have no model: it always says so" for method in ("compare", "improvement")},
@@ -602,8 +603,8 @@ def _mean(**known: Any) -> Callable[[], mb.MeanSequence]:
 
 
 _MEANS: dict[str, Callable[[], Arguments]] = {
-    "update": lambda: {"values": [0.1, 0.2], "samples": None},
-    "after": lambda: {"values": [0.1, 0.2], "samples": None},
+    "update": lambda: {"values": [0.1, 0.2], "samples": None, "sigma": None},
+    "after": lambda: {"values": [0.1, 0.2], "samples": None, "sigma": None},
     "log_evalue": lambda: {"mean": 0.3},
     "pvalue": lambda: {"mean": 0.3, "alternative": "two-sided"},
 }
@@ -636,7 +637,7 @@ _ROUND: dict[str, Callable[[], Arguments]] = {
 _TUNING: dict[str, Callable[[], Arguments]] = {
     "ask": lambda: {"n": None},
     "adopt": lambda: {"parameters": dict(CONFIGURATION)},
-    "tell": lambda: {"trial": 6, "value": 0.5, "sem": None},
+    "tell": lambda: {"trial": 6, "value": 0.5, "sem": None, "sigma": None},
     "fail": lambda: {"trial": 6},
     "trials": lambda: {"n_trials": 3, "confirmations": 1},
     "optimize": lambda: {"objective": lambda parameters: 0.5, "n_trials": 3, "confirmations": 1},
@@ -725,7 +726,18 @@ CALLS: tuple[Call, ...] = (
     *_many({"one kernel": one_kernel}, _without_vectors(one_kernel)),
     *_many({"several kernels": several_kernels}, _without_vectors(several_kernels)),
     *_many({"MeanSequence": _mean(), "a level": _mean(sigma=0.3), "gaussian": _mean(noise="gaussian")}, _MEANS),
-    Call("MeanSequence.update", lambda: {"values": [0.1, 0.2], "samples": [5, 6]}, _mean(), "means of results"),
+    Call(
+        "MeanSequence.update",
+        lambda: {"values": [0.1, 0.2], "samples": [5, 6], "sigma": None},
+        _mean(),
+        "means of results",
+    ),
+    Call(
+        "MeanSequence.update",
+        lambda: {"values": [0.1, 0.2], "samples": None, "sigma": [0.2, 0.4]},
+        _mean(sigma=0.3),
+        "levels",
+    ),
     Call(
         "compare_means",
         lambda: {

@@ -69,11 +69,6 @@ class Asks(Confirms):
         leader = self._leader()
         return self.search() if leader is None or leader.is_settled else self._repeated(leader.row)
 
-    def again(self) -> Trial:
-        """A trial of a configuration that was tried before and may be the best: to settle which of them it is."""
-        leader = self._leader()
-        return self.search() if leader is None else self._repeated(leader.row)
-
     def _leader(self) -> Leader | None:
         state = self.state.bandit
         known = self._experience((state.anticipated or state).moment)
