@@ -371,6 +371,41 @@ def test_the_last_quarter_of_a_known_number_of_trials_settles_what_is_best():
         make(n_trials=0, **STATED)
 
 
+def test_noise_levels_that_users_attach_count():
+    known = {"reward_range": (0.0, 1.0), "sigma": 0.1}
+
+    def played(levels):
+        study = make(**known)
+        for i in range(14):
+            trial = study.ask()
+            value = simple(trial)
+            if levels is not None:
+                trial.set_user_attr("mixbandit_sigma", levels(i))
+            study.tell(trial, value)
+        return study
+
+    precise = played(lambda i: 0.02)
+    space = precise.sampler.tuner(precise).space
+    ours = mb.Tuner(space, **known, rng=0)
+    for trial in precise.trials:
+        ours.tell(ours.adopt(trial.params), trial.value, sigma=0.02)
+    params = precise.trials[3].params
+    assert precise.sampler.tuner(precise).moment.data.weights == pytest.approx(np.full(14, 5.0))
+    for found in (precise.sampler.certificate(precise), mb.certify(precise, **known)):
+        assert found.of(params).interval == pytest.approx(ours.certificate().of(params).interval, abs=1e-6)
+    # What cannot be a level is not learnt from, and refused by certificates.
+    for bad, stated in ((-1.0, known), ("small", known), (True, known), (0.1, STATED)):
+        study = make(**stated)
+        trial = study.ask()
+        value = simple(trial)
+        trial.set_user_attr("mixbandit_sigma", bad)
+        study.tell(trial, value)
+        simple(study.ask())
+        assert study.sampler.tuner(study).told == 0
+        with pytest.raises(mb.InvalidInput, match="sigma"):
+            mb.certify(study, space=space, **stated)
+
+
 def test_standard_errors_that_users_attach_steer_the_search():
     def next_choice(errors):
         study = make(**STATED)

@@ -144,6 +144,18 @@ def test_noise_levels_of_values_steer_and_count(tmp_path):
     again = mb.Tuner.load(tmp_path / "t")
     assert again.certificate().lower == precise.certificate().lower
     assert again.history[0].sigma == 0.02
+    # The table has them, too.
+    stated = {"reward_range": (0.0, 1.0), "sigma": 0.1, "space": PLANE}
+    for tuner in (plain, precise, mixed):
+        for trial in tuner.pending:
+            tuner.fail(trial)
+        assert mb.certify(tuner.to_frame(), **stated).lower == pytest.approx(tuner.certificate().lower, abs=1e-9)
+        learnt = mb.Tuner(PLANE, reward_range=(0.0, 1.0), sigma=0.1, rng=0).learn(tuner.to_frame())
+        assert learnt.interval(first) == pytest.approx(tuner.interval(first), abs=1e-9)
+    with pytest.raises(mb.InvalidInput, match="need a stated sigma"):
+        mb.certify(mixed.to_frame(), space=PLANE, **STATED)
+    with pytest.raises(mb.InvalidInput, match="positive noise levels"):
+        mb.certify(mixed.to_frame().assign(mixbandit_sigma=0.0), **stated)
     for trial in precise.confirm(3):
         precise.tell(trial, chance(trial.parameters), sigma=0.02)
     assert precise.certificate().lower >= again.certificate().lower

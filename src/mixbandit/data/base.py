@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import abc
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from mixbandit._checks import Array
 from mixbandit.data.spectrum import Decomposed
+
+
+class Observed(NamedTuple):
+    """What was seen, in order."""
+
+    rows: Array  # (t, k): actions
+    rewards: Array  # (t,)
+    weights: Array  # (t,): σ/σ_k
 
 
 class RidgeRegression(Protocol):
@@ -85,8 +93,8 @@ class Data(abc.ABC):
         """Ridge regression at α."""
 
     @property
-    def observed(self) -> tuple[Array, Array] | None:
-        """Action rows (t, k) and rewards (t,), in order, where they are kept."""
+    def observed(self) -> Observed | None:
+        """What was seen, where it is kept."""
         return None
 
     has_quick_ridges: ClassVar[bool]  # whether `ridge` and `loss` at any α take much less work than the spectrum

@@ -23,7 +23,7 @@ import numpy as np
 from mixbandit._checks import LARGEST_DATUM, LARGEST_SETTING, SMALLEST_SETTING, Array
 from mixbandit._lazy import lazy
 from mixbandit._schema import Fields, array, checked, optional, record, require
-from mixbandit.data.base import Data
+from mixbandit.data.base import Data, Observed
 from mixbandit.data.cholesky import BlockCholesky
 from mixbandit.data.grouped import Grouped
 from mixbandit.data.sections import Functions, Sections
@@ -251,8 +251,8 @@ class Observations(Data):
         return known
 
     @property
-    def observed(self) -> tuple[Array, Array]:
-        return self.rows, self.rewards
+    def observed(self) -> Observed:
+        return Observed(self.rows, self.rewards, self.weights)
 
     @lazy
     def grouped(self) -> Grouped:

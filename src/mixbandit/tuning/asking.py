@@ -118,10 +118,10 @@ class Asks(Confirms):
         """The values for acting, precise ones counting for more; None if they are not kept."""
         if moment.data.observed is None or not moment.t:
             return None
-        rows, rewards = moment.data.observed
-        errors, levels = np.full(len(rewards), np.nan), self._levels
-        if levels is not None:
-            errors[: len(levels)] = levels
+        rows, rewards, weights = moment.data.observed
+        errors = np.full(len(rewards), np.nan)
+        if (weights != 1.0).any():  # values with noise levels of their own: weights are σ/σ_k
+            errors = (moment.rule.sigma or 1.0) / weights
         for i, told in persistent.items(self.state.errors):
             errors[i] = told
         return Experience(rows, rewards, as_weights(errors))

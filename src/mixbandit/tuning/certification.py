@@ -117,7 +117,7 @@ def certified(
 
     # Prefixes are tested under Hoeffding's σ where none is stated, which takes less time; a refutation stands.
     watching = known.sequence(run.space, features, mixture, rows=len(rewards)).moment
-    _, refuted_after = learn_in_order(watching, run, rewards, report)
+    _, refuted_after = learn_in_order(watching, run, rewards, run.noise_levels(known.sigma), report)
     progress("learning what the trials say")
     judgement = judged(run, known, features, mixture, refuted=refuted_after is not None)
     progress("searching for the best configuration")
@@ -157,9 +157,11 @@ def judged(
     """All that a run says about configurations; an earlier `model` still holds, and need not be made again."""
     rewards, none = assumptions.reward(run.values), np.zeros(len(run.values), dtype=np.int64)
     nominations = none if run.nominations is None or not run.ordered else run.nominations
-    trials = Trials(run.configurations, run.rows, run.values, nominations, run.ordered)
+    levels = run.noise_levels(assumptions.sigma)
+    trials = Trials(run.configurations, run.rows, run.values, nominations, run.ordered, levels)
     if model is None:
-        model = certifying(assumptions, run.space, features, mixture, trials.rows, rewards, ordered=run.ordered)
+        known: dict[str, Any] = {"ordered": run.ordered, "levels": levels}
+        model = certifying(assumptions, run.space, features, mixture, trials.rows, rewards, **known)
     return Judgement(run.space, assumptions, model, trials, refuted)
 
 

@@ -30,9 +30,13 @@ class Learnt(NamedTuple):
 
 
 def learn_in_order(
-    moment: Moment, run: Run, rewards: Array, progress: Callable[[int], None] = lambda learnt: None
+    moment: Moment,
+    run: Run,
+    rewards: Array,
+    levels: Array | None = None,
+    progress: Callable[[int], None] = lambda learnt: None,
 ) -> Learnt:
-    """Learn trials in the order of the run, and test the assumptions on the way.
+    """Learn trials in the order of the run, and test the assumptions on the way; `levels` are those of single values.
 
     Where that is not the order of play, its prefixes would mislead: then only the whole is tested.
     """
@@ -41,7 +45,7 @@ def learn_in_order(
     looks.add(n)
     for start, end in _parts(sorted(looks)):
         rows = run.encoded(slice(start, end))
-        moment = moment.learnt(rows, rewards[start:end])
+        moment = moment.learnt(rows, rewards[start:end], None if levels is None else levels[start:end])
         if refuted_after is None and end in looks and _refuted(moment, rows[-_LATEST:]):
             refuted_after = moment.t
         progress(end)

@@ -23,7 +23,7 @@ from mixbandit.tuning.evidence import Trials
 from mixbandit.tuning.judgement import Judgement
 from mixbandit.tuning.modelling import certifying
 from mixbandit.tuning.recommending import certificate_fields, likeliest, safest
-from mixbandit.tuning.selection import NOMINATION
+from mixbandit.tuning.selection import NOMINATION, SIGMA
 from mixbandit.tuning.space import Space
 from mixbandit.tuning.study_certificate import StudyCertificate
 from mixbandit.tuning.trials import Recommendation, Told, TrustedInterval
@@ -186,6 +186,7 @@ class Reports:
                 **{f"params_{name}": value for name, value in told.parameters.items()},
                 **dict(zip(("lower", "upper"), told.interval or (), strict=False)),
                 **({NOMINATION: told.nomination} if told.nomination else {}),
+                **({SIGMA: told.sigma} if told.sigma is not None else {}),
             }
             for number, told in enumerate(self.history)
         ]

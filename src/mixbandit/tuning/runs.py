@@ -7,6 +7,7 @@ Only completed trials count: pruned and failed ones have no comparable value. No
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +23,7 @@ from mixbandit.errors import InvalidInput
 from mixbandit.tuning.assumptions import DIRECTIONS
 from mixbandit.tuning.columns import ABSENT, Codes, Column, Mask, column_of, missing
 from mixbandit.tuning.parameters import Categorical, Float, Int, Parameter
-from mixbandit.tuning.selection import COMPLETE, NOMINATION, Selected, no_selection, selected
+from mixbandit.tuning.selection import COMPLETE, NOMINATION, SIGMA, Selected, check_levels, no_selection, selected
 from mixbandit.tuning.space import Space
 from mixbandit.tuning.tables import CsvFile, Frame, Progress, Table, masked
 
@@ -73,12 +74,21 @@ class Run:
     nominations: NDArray[np.int64] | None = None  # (n,), which finalist a trial confirms, 0 for none; None without any
     ordered: bool = True  # whether the order is that of play
     given: Sequence[Mapping[str, Any]] | None = None  # the configurations as they were given; None for a table
+    levels: Array | None = None  # (n,), noise levels of values, NaN where they are the stated one; None without any
 
     @property
     def configurations(self) -> Sequence[Mapping[str, Any]]:
         if self.given is None:
             return Configurations(self.columns, len(self.values))
         return [{n: v for n, v in each.items() if n in self.space} for each in self.given]
+
+    def noise_levels(self, stated: float | None) -> Array | None:
+        """The noise levels of all values, (n,), given the stated one; None if all have that."""
+        if self.levels is None:
+            return None
+        if stated is None:
+            raise InvalidInput(f"the run has noise levels of single values ({SIGMA}), which need a stated sigma")
+        return np.where(np.isnan(self.levels), stated, self.levels)
 
     @property
     def rows(self) -> Array:
@@ -184,12 +194,29 @@ def _from_study(study: Any, space: Space | None, direction: str | None) -> Run:
         feasible=_feasible(complete),
         nominations=np.array([_nomination(trial) for trial in complete], dtype=np.int64),
         given=[trial.params for trial in complete],
+        levels=_levels(complete),
     )
 
 
 def _nomination(trial: Any) -> int:
     given = getattr(trial, "user_attrs", {}).get(NOMINATION, 0)
     return given if is_integer(given) and given > 0 else 0
+
+
+def _levels(trials: Sequence[Any]) -> Array | None:
+    """The noise levels that users attached to trials, NaN where there is none; None if there are none at all."""
+    attached = [getattr(trial, "user_attrs", {}).get(SIGMA) for trial in trials]
+    if all(level is None for level in attached):
+        return None
+    wrong = [level for level in attached if level is not None and not is_level(level)]
+    if wrong:
+        raise InvalidInput(f"the attribute {SIGMA} of a trial must be its noise level, got {shown(wrong[0])}")
+    return check_levels(np.array([np.nan if level is None else level for level in attached], dtype=float), SIGMA)
+
+
+def is_level(given: Any) -> bool:
+    """Whether something attached to a trial can be its noise level."""
+    return isinstance(given, int | float) and not isinstance(given, bool) and 0.0 < given < math.inf
 
 
 def _columns(configurations: Sequence[Mapping[str, Any]]) -> dict[str, Column]:
@@ -332,6 +359,7 @@ def _of_columns(found: Selected, space: Space | None, direction: str | None, ord
         inferred=space is None,
         feasible=found.feasible,
         nominations=found.nominations,
+        levels=found.levels,
         ordered=(found.ordered if ordered is None else ordered) and not _is_sorted(found.values),
     )
 

@@ -34,6 +34,9 @@ _NOT_A_PARAMETER, _NOT_NAMED, _OUTSIDE, _OF_FRAME = (
 # Which finalist a trial confirms, as a column of its own or as an attribute in Optuna's DataFrames.
 NOMINATION = "mixbandit_nomination"
 _NOMINATIONS = (NOMINATION, f"user_attrs_{NOMINATION}")
+# The noise level of a value, where it is not the stated one, in the same two ways.
+SIGMA = "mixbandit_sigma"
+_SIGMAS = (SIGMA, f"user_attrs_{SIGMA}")
 # Trial numbers, which tell the order of play.
 _NUMBERS = ("number", "trial_number", "trial_id", "trial", "iteration")
 _NO_ORDER = "no different numbers"
@@ -57,6 +60,7 @@ class Selected:
     feasible: Mask | None = None
     nominations: NDArray[np.int64] | None = None  # which finalist a row confirms, 0 for none
     ordered: bool = False  # whether rows are in the order of play
+    levels: Array | None = None  # noise levels of values, NaN where they are the stated one
 
 
 def no_selection(columns: Mapping[str, Column], values: Column) -> Selected:
@@ -84,7 +88,8 @@ def selected(table: Table, value: Any, parameters: Sequence[Any] | None, space: 
             f"no column {shown(target)} of values among {_listed(table.names)}: name it as `value` (--value)"
         )
     nomination = next((name for name in _NOMINATIONS if name in table.names), None)
-    others, index = [name for name in table.names if name not in (target, nomination)], _index_of(table)
+    level = next((name for name in _SIGMAS if name in table.names), None)
+    others, index = [name for name in table.names if name not in (target, nomination, level)], _index_of(table)
     if parameters is not None:
         names, reason = _stated(parameters, others, target), _NOT_NAMED
     elif space is not None:
@@ -118,6 +123,7 @@ def selected(table: Table, value: Any, parameters: Sequence[Any] | None, space: 
         None if feasible is None else feasible[kept],
         None if nomination is None else _nominations(table.column(nomination).kept(counts).kept(kept)),
         ordered=order is not None,
+        levels=None if level is None else _levels(table.column(level).kept(counts).kept(kept), level),
     )
 
 
@@ -132,6 +138,24 @@ def _nominations(column: Column) -> NDArray[np.int64]:
     if not isinstance(column, Numbers) or not column.whole:
         return np.zeros(len(column), dtype=np.int64)
     return np.maximum(np.where(column.present, column.cells, 0.0), 0.0).astype(np.int64)
+
+
+def _levels(column: Column, name: str) -> Array | None:
+    """The noise levels of values, NaN where none is given; None if there are none at all."""
+    if not column.present.any():
+        return None
+    if not isinstance(column, Numbers):
+        raise InvalidInput(f"the column {shown(name)} must hold noise levels of values, got {shown(column[0])}")
+    levels = np.where(column.present, column.cells, np.nan).astype(np.float64)
+    return check_levels(levels, f"the column {shown(name)}")
+
+
+def check_levels(levels: Array, where: str) -> Array:
+    """Noise levels that are positive and finite, or NaN for the stated one."""
+    wrong = ~(np.isnan(levels) | ((levels > 0.0) & np.isfinite(levels)))
+    if wrong.any():
+        raise InvalidInput(f"{where} must hold positive noise levels of values, got {levels[wrong][0]:g}")
+    return levels
 
 
 def _name(given: Any, what: str) -> str:

@@ -168,10 +168,12 @@ class Tuner(Asks):
         if run.says_direction and run.direction != self.assumptions.direction:
             raise InvalidInput(f"the study is to {run.direction}, but this tuner is to {self.assumptions.direction}")
         bandit, kept = self.state.bandit, self.state.history
-        moment, refuted_after = learn_in_order(bandit.moment, run, self.assumptions.reward(run.values))
+        levels = run.noise_levels(self.assumptions.sigma)
+        moment, refuted_after = learn_in_order(bandit.moment, run, self.assumptions.reward(run.values), levels)
         # Confirmations of another run had a part of δ of their own; here they are trials like others.
         for i, (parameters, number) in enumerate(zip(run.configurations, run.values.tolist(), strict=True)):
-            kept = persistent.put(kept, self.told + i, Told(dict(parameters), number))
+            level = None if run.levels is None or np.isnan(run.levels[i]) else float(run.levels[i])
+            kept = persistent.put(kept, self.told + i, Told(dict(parameters), number, sigma=level))
         bandit = bandit.learnt(moment)
         bandit = bandit if refuted_after is None else bandit._replace(refuted=True)
         ordered = self.state.ordered and run.ordered

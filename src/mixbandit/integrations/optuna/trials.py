@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -16,12 +16,13 @@ import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FrozenTrial, TrialState
 
-from mixbandit._checks import Array
+from mixbandit._checks import Array, shown
 from mixbandit.errors import DamagedState, InvalidInput
 from mixbandit.integrations.optuna.storage import published
 from mixbandit.sequences import Moment
 from mixbandit.tuning import Categorical, Float, Int, Parameter, Space, Tuner
-from mixbandit.tuning.runs import as_parameter
+from mixbandit.tuning.runs import as_parameter, is_level
+from mixbandit.tuning.selection import SIGMA
 from mixbandit.tuning.space import same_row
 
 _logger = logging.getLogger(__name__)
@@ -80,10 +81,11 @@ class Scale:
 
 
 class Seen(NamedTuple):
-    """A finished trial: its row, None if its parameters do not fit the space; its reward, None if there is none."""
+    """A finished trial: its row, None if its parameters do not fit the space; its reward, None if it has none."""
 
     row: Array | None
     reward: float | None
+    level: float | None = None  # its noise level, where it is not the stated one
 
 
 @dataclass
@@ -113,12 +115,12 @@ class Reading:
 
     def moment(self, trials: Iterable[FrozenTrial]) -> Moment:
         """What is known from the completed trials."""
-        rows: dict[int, tuple[Array, float]] = {}
+        rows: dict[int, tuple[Array, float, float | None]] = {}
         for trial in trials:
             if trial.state is TrialState.COMPLETE:
-                row, reward = self._seen(trial)
+                row, reward, level = self._seen(trial)
                 if row is not None and reward is not None:
-                    rows[trial.number] = row, reward
+                    rows[trial.number] = row, reward, level
         known, moment = self.learnt or ((), self.tuner.moment)
         included = set(known)
         if not rows.keys() >= included:  # a trial has changed
@@ -128,10 +130,18 @@ class Reading:
         # A refutation stands, so that whoever opens the study looks at earlier moments, too.
         step = max(1, math.ceil(len(new) / _MOST_LOOKS))
         for part in (new[i : i + step] for i in range(0, len(new), step)):
-            moment = moment.after(np.array([row for row, _ in part]), np.array([reward for _, reward in part]))
+            seen, rewards, levels = zip(*part, strict=True)
+            moment = moment.after(np.array(seen), np.array(rewards), self._weights(levels))
             self.refuted |= self.scale is None and moment.is_refuted
         self.learnt = known + added, moment
         return moment
+
+    def _weights(self, levels: Sequence[float | None]) -> Array | None:
+        """The weights of values of these noise levels; None if all have the stated one."""
+        stated = self.tuner.assumptions.sigma
+        if stated is None or all(level is None for level in levels):
+            return None
+        return self.tuner.moment.rule.weights(np.array([stated if level is None else level for level in levels]))
 
     def running(self, trials: Iterable[FrozenTrial], but: int | None = None) -> dict[int, Array]:
         """Rows of running trials but one, by number, if their parameters are known and in the space."""
@@ -177,8 +187,8 @@ class Reading:
         Otherwise a choice that always fails would be made again for ever.
         """
         finished = [self._seen(trial) for trial in trials if trial.state.is_finished()]
-        rewards = [reward for _, reward in finished if reward is not None]
-        without = [row for row, reward in finished if row is not None and reward is None]
+        rewards = [each.reward for each in finished if each.reward is not None]
+        without = [each.row for each in finished if each.row is not None and each.reward is None]
         if not without:
             return None
         poor = np.quantile(rewards, _POOR) if rewards else 0.0
@@ -218,10 +228,23 @@ class Reading:
             value = value_of(trial)
             row = self.row(trial.params if value is not None else {**self._intended(trial), **trial.params})
             reward = None if value is None else self._reward(trial.number, value)
-            known = self.seen[trial.number] = Seen(row, reward)
+            level = trial.user_attrs.get(SIGMA) if self.scale is None else None
+            if level is not None and reward is not None:
+                reward = self._of_level(trial.number, reward, level)
+            known = self.seen[trial.number] = Seen(row, reward, level)
             if value is not None and self.is_whole and (row is None or not self.covers(trial)):
                 self.beyond = (trial.number, ", ".join(trial.params))
         return known
+
+    def _of_level(self, number: int, reward: float, level: Any) -> float | None:
+        """The reward, if its noise level can be used; None if not, because the stated one may be wrong for it."""
+        if self.tuner.assumptions.sigma is not None and is_level(level):
+            return reward
+        _logger.warning(
+            f"Trial {number} is not learnt from: its attribute {SIGMA} is {shown(level)}, and must be a positive noise "
+            "level beside a stated sigma."
+        )
+        return None
 
     def _reward(self, number: int, value: float) -> float | None:
         """The reward of a completed trial; None if its value contradicts what was stated."""
