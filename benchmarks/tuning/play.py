@@ -157,10 +157,9 @@ class _Smac:
                 space.add(ConfigSpace.Integer(name, (kind.low, kind.high), log=kind.log))
             elif isinstance(kind, Float):
                 space.add(ConfigSpace.Float(name, (kind.low, kind.high), log=kind.log))
-        folder = tempfile.mkdtemp()
-        scenario = Scenario(
-            space, deterministic=False, n_trials=settings.trials, seed=seed, output_directory=Path(folder)
-        )
+        self._folder = tempfile.TemporaryDirectory()  # goes with the tuner
+        folder = Path(self._folder.name)
+        scenario = Scenario(space, deterministic=False, n_trials=settings.trials, seed=seed, output_directory=folder)
         self._smac = HyperparameterOptimizationFacade(
             scenario, lambda config, seed=0: 0.0, overwrite=True, logging_level=logging.CRITICAL
         )

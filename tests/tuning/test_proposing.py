@@ -159,9 +159,17 @@ def test_noise_levels_of_values_steer_and_count(tmp_path):
     for trial in precise.confirm(3):
         precise.tell(trial, chance(trial.parameters), sigma=0.02)
     assert precise.certificate().lower >= again.certificate().lower
+    # Noisy values hardly count, and the certificate says what was told.
+    wild = mb.Tuner(PLANE, reward_range=(0.0, 1.0), sigma=0.02, rng=0)
+    for value, level in [(0.8, None)] * 5 + [(0.0, 3.0)] * 5:
+        wild.tell(wild.adopt(first), value, sigma=level)
+    low, high = wild.interval(first)
+    assert low <= wild.plan(floor=0.78).estimate <= high
+    assert "noise levels of single values, as told: 0.02 to 3" in wild.certificate().details()
+    assert "Hint" not in str(wild.certificate().audit)
     counting = mb.Tuner(PLANE, **STATED, rng=0)
     trial = counting.ask()
-    for tuner, waiting, bad in ((counting, trial, 0.1), (plain, plain.ask(), -1.0)):
+    for tuner, waiting, bad in ((counting, trial, 0.1), (plain, plain.ask(), -1.0), (wild, wild.ask(), 1e-9)):
         before = tuner.told
         with pytest.raises(mb.InvalidInput, match="sigma"):
             tuner.tell(waiting, 0.5, sigma=bad)
@@ -267,6 +275,30 @@ def test_settling_repeats_the_leader_until_its_worth_is_known():
         tuner.tell(trial, noisy(trial.parameters, rng))
     assert not any(news[:5])
     assert 0 < sum(news) < 50
+
+
+@pytest.mark.parametrize("space", [PLANE, SMALL])
+def test_what_fails_is_not_tried_again_at_once(space, tmp_path):
+    rng = np.random.default_rng(0)
+    tuner = mb.Tuner(space, **STATED, rng=0)
+    for _ in range(17):
+        tuner.tell(tuner.ask(), 0.6 + 0.02 * rng.normal())
+    for method in ("ask", "settle"):
+        failing, failed = tuner.copy(), []
+        for _ in range(7):
+            trial = getattr(failing, method)()
+            failed.append(tuple(trial.parameters.values()))
+            failing.fail(trial)
+        assert len(set(failed)) == 7
+    tuner = failing
+    tuner.save(tmp_path / "t")
+    again = mb.Tuner.load(tmp_path / "t")
+    assert again.settle().parameters == tuner.settle().parameters
+    # After some other values it may have been bad luck.
+    for tried in (tuner, again):
+        for _ in range(5):
+            tried.tell(tried.search(), 0.58)
+        assert tried._avoided == ()
 
 
 def test_what_is_tried_again_depends_on_what_is_pending():

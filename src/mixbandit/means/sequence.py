@@ -42,7 +42,7 @@ from mixbandit.means.kinds import Kind, Range, Record
 STATE_VERSION = 1
 LARGEST_SAMPLES = 10**12
 """Beyond, a result more or less is lost to rounding."""
-_LEAST_WEIGHT = 1.0 / LARGEST_SAMPLES
+_MOST_APART, _ROUNDING = 1e6, 1e-9
 ALTERNATIVES = ("two-sided", "greater", "less")
 
 
@@ -91,7 +91,7 @@ class MeanSequence:
 
     @property
     def mean(self) -> float:
-        """The mean so far, each value weighted by its samples; NaN before the first value."""
+        """The mean so far, each value weighted by its samples or its precision; NaN before the first value."""
         return self.kind.mean(self.record) if self.t else math.nan
 
     def update(self, values: ArrayLike, samples: ArrayLike | None = None, *, sigma: ArrayLike | None = None) -> Self:
@@ -183,7 +183,9 @@ class MeanSequence:
         try:
             new = cls(stored["reward_range"], stored["delta"], sigma=stored["sigma"], noise=stored["noise"])
             if new.sigma is not None:
-                return new._learn(as_vector(stored["values"], None, "values"), _positive_weights(samples))
+                most = _MOST_APART**2 * (1.0 + _ROUNDING)
+                require(((samples >= 1.0 / most) & (samples <= most)).all(), "sequence.samples", "must be precisions")
+                return new._learn(as_vector(stored["values"], None, "values"), samples)
             return new.update(stored["values"], samples if np.any(samples != 1.0) else None)
         except InvalidInput as error:
             raise DamagedState(f"the state of {cls.__name__} contradicts itself: {error}") from error
@@ -196,9 +198,7 @@ class MeanSequence:
                 raise InvalidInput("state samples or sigma of values, not both")
             levels = as_float_array(sigma, "sigma")
             levels = np.full(n, float(levels)) if not levels.ndim else as_vector(levels, n, "sigma")
-            if not (levels > 0.0).all():
-                raise InvalidInput(f"sigma must be positive, got {shown(float(levels.min()))}")
-            return _positive_weights((self.sigma / levels) ** 2)
+            return precisions(self.sigma, levels)
         if samples is None:
             return np.ones(n)
         if not self.kind.counts_samples:
@@ -227,13 +227,15 @@ def error_probability(delta: float) -> float:
     return known
 
 
-def _positive_weights(weights: Array) -> Array:
-    """Weights that arithmetic can hold."""
-    wrong = ~((weights >= _LEAST_WEIGHT) & (weights <= LARGEST_SAMPLES))
+def precisions(sigma: float, levels: Array) -> Array:
+    """(σ/σ_k)²: how many values of level σ each value of level σ_k counts for."""
+    wrong = ~((levels >= sigma / _MOST_APART) & (levels <= sigma * _MOST_APART))
     if wrong.any():
-        given = float(weights[int(np.argmax(wrong))])
-        raise InvalidInput(f"sigma of a value must be within a millionfold of the stated one: its weight is {given:g}")
-    return weights
+        given = float(levels[int(np.argmax(wrong))])
+        raise InvalidInput(
+            f"sigma of a value must be positive, and within a millionfold of the stated {sigma:g}, got {given:g}"
+        )
+    return np.asarray((sigma / levels) ** 2)
 
 
 def as_samples(samples: ArrayLike, n: int, name: str = "samples") -> Array:

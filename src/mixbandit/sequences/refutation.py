@@ -238,7 +238,7 @@ class Audit:
 
     def _hints(self) -> list[str]:
         hints, spread, sigma = [], self.residual_spread, self.stated_sigma
-        if spread is not None and sigma is not None:
+        if spread is not None and sigma is not None and not self.levels_given:  # else it is of weighted residuals
             if spread < _FAR_BELOW * sigma:
                 hints.append(
                     f"Hint, not proven: the residual spread {spread:.4g} is below the stated sigma={sigma:.4g}. "

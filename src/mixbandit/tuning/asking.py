@@ -13,7 +13,7 @@ from mixbandit.bandits.choosing import nudged
 from mixbandit.sequences import Moment
 from mixbandit.tuning.finals import Confirms
 from mixbandit.tuning.proposing import Experience, Leader, Proposer, as_weights
-from mixbandit.tuning.reports import Note
+from mixbandit.tuning.reports import Failed, Note
 from mixbandit.tuning.space import Space, centre, same_row
 from mixbandit.tuning.trials import Trial
 
@@ -21,6 +21,8 @@ from mixbandit.tuning.trials import Trial
 _HINTS = 5
 # One trial in this many settles what looks best, where nobody knows how many there will be.
 _SETTLING = 6
+# A configuration that failed is avoided until this many values have been told; at most so many are remembered.
+_FORGIVEN, MOST_FAILED = 5, 50
 
 
 class Asks(Confirms):
@@ -48,14 +50,15 @@ class Asks(Confirms):
     def ask(self, n: int | None = None) -> Trial | list[Trial]:
         """The next trial; with `n`, a list of n trials, all different if a parameter is continuous.
 
-        Asked for one at a time, one in six repeats what may be the best, until it is known what that is worth: a
-        certificate is about one configuration, and needs more than one value of it.
+        Without `n`, one in six repeats what may be the best, until it is known what that is worth: a certificate is
+        about one configuration, and needs more than one value of it.
         """
         if n is not None:
             return self._asked(positive_int(n, "n", LARGEST_BATCH))
-        begun = self.moment.t + len(self.pending)
-        turn = begun >= self.initial and begun % _SETTLING == 0
-        leader = self._leader() if turn else None
+        known = self.moment.t + len(self.pending)
+        # The number of trials so far: failures count, and those that were learnt, or that a sampler knows of.
+        begun = max(known, self.state.bandit.rounds, self.state.spread_used)
+        leader = self._leader() if known >= self.initial and begun % _SETTLING == 0 else None
         if leader is None or leader.is_settled or any(same_row(leader.row, c.action) for c in self.policy.pending):
             return self.search()
         return self._repeated(leader.row)
@@ -74,7 +77,13 @@ class Asks(Confirms):
         known = self._experience((state.anticipated or state).moment)
         if self._proposer is None or known is None:
             return None
-        return self._proposer.leader(known, _rows(self.policy.pending, self.space))
+        leader = self._proposer.leader(known, _rows(self.policy.pending, self.space))
+        return None if any(same_row(leader.row, failed.row) for failed in self._avoided) else leader
+
+    @property
+    def _avoided(self) -> tuple[Failed, ...]:
+        """Failures that are so recent that the same would happen again."""
+        return tuple(failed for failed in self.state.failed if self.moment.t < failed.told + _FORGIVEN)
 
     def _repeated(self, row: Array) -> Trial:
         return self._adopted(row, Note(self._as_given(row)))
@@ -106,10 +115,10 @@ class Asks(Confirms):
         known = self._experience((state.anticipated or state).moment)
         if self._proposer is None or known is None:
             return [self._as_configuration(policy, choice) for choice in policy.ask(n=count)]
-        choices = []
+        choices, avoided = [], [failed.row for failed in self._avoided]
         for _ in range(count):
             pending, rng = _rows(policy.pending, self.space), np.random.default_rng((state.seed, policy.rounds))
-            row = self._proposer.propose(known, pending, rng)
+            row = self._proposer.propose(known, np.array([*avoided, *pending]).reshape(-1, self.space.dim), rng)
             moved = nudged(row, self.space.region, list(pending), rng)
             choices.append(policy.adopt(row if moved is row else self.space.snapped(moved)))
         return choices

@@ -176,7 +176,8 @@ def _known(judgement: Judgement, row: Array) -> tuple[float, float]:
     own = judgement.own
     values = np.empty(0) if own is None else judgement.assumptions.sign * own.values(row)
     prior = float(judgement.estimates(row[None])[0])
-    mean = (_PRIOR_TRIALS * prior + float(values.sum())) / (_PRIOR_TRIALS + len(values))
+    weights = np.ones(0) if own is None else own.weights(row)
+    mean = (_PRIOR_TRIALS * prior + float(weights @ values)) / (_PRIOR_TRIALS + float(weights.sum()))
     spread = spread_of(judgement.assumptions, judgement.assumptions.sign * mean)
     if spread is None:
         spread = float(values.std(ddof=1)) if len(values) > 1 else judgement.assumptions.scale

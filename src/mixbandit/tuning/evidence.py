@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixbandit._checks import SMALLEST_PROBABILITY, Array
-from mixbandit.means import MeanSequence
+from mixbandit.means import MeanSequence, precisions
 from mixbandit.tuning.assumptions import Assumptions
 from mixbandit.tuning.repeats import Repeats
 from mixbandit.tuning.space import row_keys
@@ -96,6 +96,13 @@ class OwnTrials:
     def values(self, row: Array) -> Array:
         """The values of a configuration, in order."""
         return self.trials.values[self._groups.get(_key(row), [])]
+
+    def weights(self, row: Array) -> Array:
+        """How much each value of a configuration counts for, in values of the stated noise level."""
+        indices, levels = self._groups.get(_key(row), []), self.trials.levels
+        if levels is None or self._assumptions.sigma is None:
+            return np.ones(len(indices))
+        return precisions(self._assumptions.sigma, levels[indices])
 
     def interval(self, row: Array) -> Interval:
         """What its own trials say about a configuration; (−∞, ∞) if there are none."""

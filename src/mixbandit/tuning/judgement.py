@@ -176,7 +176,10 @@ class Judgement:
         if spread is None:
             alpha = self.moment.alpha0
         else:
-            alpha = data.weight2 / max(data.count, 1) * spread**2 / (ACTING_SCALE * self.assumptions.scale**2)
+            # Rows of values with noise levels of their own are weighted so that their noise is the stated one; those
+            # of a bounded set are weighted by how many results they average.
+            each = 1.0 if self.assumptions.sigma is not None else data.weight2 / max(data.count, 1)
+            alpha = each * spread**2 / (ACTING_SCALE * self.assumptions.scale**2)
         return RidgeEllipsoid(data.ridge(alpha), 0.0, lambda: SpectralEllipsoid(data.spectrum, alpha, 0.0))
 
     @property

@@ -130,7 +130,7 @@ class Proposer:
             if key not in known:
                 return row
             again = (float(scores[i]), row) if again is None else again
-        return np.asarray(rows[order[0]]) if again is None else again[1]
+        return self._space.snapped(rows[order[0]]) if again is None else again[1]
 
 
 def _gaps(values: Array) -> Array:

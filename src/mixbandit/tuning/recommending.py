@@ -50,7 +50,7 @@ def certificate_fields(
         "optimum_found": None if found.optimum_found is None else found.optimum_found + judgement.shift,
         "gap": max(gap, 0.0),
         "delta": judgement.assumptions.delta,
-        "assumptions": str(judgement.assumptions),
+        "assumptions": _stated(judgement),
         "model": in_words(judgement.moment.model, judgement.space),
         "trusted": trusted,
         "direction": judgement.assumptions.direction or "maximize",
@@ -62,6 +62,14 @@ def certificate_fields(
         else None,
         "audit": judgement.audit(),
     }
+
+
+def _stated(judgement: Judgement) -> str:
+    """What is assumed of values, in words."""
+    known, levels = judgement.assumptions, None if judgement.own is None else judgement.own.trials.levels
+    if levels is None:
+        return str(known)
+    return f"{known} (noise levels of single values, as told: {levels.min():.4g} to {levels.max():.4g})"
 
 
 def _by_model(judgement: Judgement, rng: np.random.Generator, warm: Array | None) -> Certificate:

@@ -43,6 +43,13 @@ class Note(NamedTuple):
     nomination: int = 0  # the number of the finalist that it confirms; 0 if none
 
 
+class Failed(NamedTuple):
+    """A trial that returned no value."""
+
+    row: Array
+    told: int  # the number of values told before
+
+
 class TunerState(NamedTuple):
     """The whole mutable state of a tuner: one frozen value, replaced on every change."""
 
@@ -54,6 +61,7 @@ class TunerState(NamedTuple):
     notes: persistent.Map = persistent.EMPTY  # about pending trials, by id
     ordered: bool = True  # whether values came in the order of play
     errors: persistent.Map = persistent.EMPTY  # standard errors of values, by their places in the history
+    failed: tuple[Failed, ...] = ()  # the latest failures
 
 
 class Reports:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from mixbandit._checks import Array, as_path, is_integer, one_of, shown
 from mixbandit.actions import MixedBox
 from mixbandit.errors import InvalidInput
+from mixbandit.means import precisions
 from mixbandit.tuning.assumptions import DIRECTIONS
 from mixbandit.tuning.columns import ABSENT, Codes, Column, Mask, column_of, missing
 from mixbandit.tuning.parameters import Categorical, Float, Int, Parameter
@@ -88,7 +89,9 @@ class Run:
             return None
         if stated is None:
             raise InvalidInput(f"the run has noise levels of single values ({SIGMA}), which need a stated sigma")
-        return np.where(np.isnan(self.levels), stated, self.levels)
+        levels = np.where(np.isnan(self.levels), stated, self.levels)
+        precisions(stated, levels)  # InvalidInput if they are too far apart
+        return levels
 
     @property
     def rows(self) -> Array:

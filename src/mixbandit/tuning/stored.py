@@ -23,6 +23,7 @@ from mixbandit._schema import (
 )
 from mixbandit.bandits import POLICY, persistent
 from mixbandit.errors import DamagedState, InvalidInput
+from mixbandit.means import precisions
 from mixbandit.tuning.assumptions import ASSUMPTIONS, Assumptions
 from mixbandit.tuning.reports import TunerState
 from mixbandit.tuning.space import SPACE, Space, same_row
@@ -45,6 +46,14 @@ def check_trials(space: Space, assumptions: Assumptions, state: TunerState) -> N
         require(finalist.row.shape == (space.dim,), "tuner.nominated", f"must have {space.dim} coordinates each")
         inside = np.clip(finalist.row, space.region.low, space.region.high)
         require(same_row(finalist.row, inside), "tuner.nominated", "must lie in the space")
+    for failed in state.failed:
+        require(failed.row.shape == (space.dim,), "tuner.failed", f"must have {space.dim} coordinates each")
+    if levels:
+        told = np.array([each.sigma for each in history if each.sigma is not None])
+        try:
+            precisions(float(assumptions.sigma or 0.0), told)
+        except InvalidInput as error:
+            raise DamagedState(f"the trials of the tuner cannot be: {error}") from error
     numbers = [told.nomination for told in history] + [note.nomination for note in persistent.values(state.notes)]
     require(max(numbers, default=0) <= most, "tuner.nominated", f"must have all finalists, there are {most}")
     for number, note in persistent.items(state.notes):
@@ -101,6 +110,7 @@ TUNER = record(
         "ordered": Since(flag, True),
         "nominated": Since(list_of(array(None))),
         "errors": Since(list_of(record({"place": count, "sem": real(positive)}))),
+        "failed": Since(list_of(record({"row": array(None), "told": count}))),
         "notes": Since(list_of(record({"id": count, "parameters": optional(mapping_of(scalar)), "nomination": count}))),
     },
     _check_tuner,

@@ -29,9 +29,10 @@ from mixbandit.bandits import ActingRule, Choice, Optimism, Policy, persistent, 
 from mixbandit.bandits.state import Anticipated
 from mixbandit.errors import InvalidInput, reading
 from mixbandit.features import FeatureMap
+from mixbandit.means import precisions
 from mixbandit.mixtures import Forecaster, Mixture
 from mixbandit.sequences import Moment, setting
-from mixbandit.tuning.asking import Asks
+from mixbandit.tuning.asking import MOST_FAILED, Asks
 from mixbandit.tuning.assumptions import (
     Assumptions,
     ModelLike,
@@ -44,7 +45,7 @@ from mixbandit.tuning.assumptions import (
 from mixbandit.tuning.confirming import Finalist
 from mixbandit.tuning.prefixes import learn_in_order
 from mixbandit.tuning.proposing import Proposer
-from mixbandit.tuning.reports import Note, TunerState
+from mixbandit.tuning.reports import Failed, Note, TunerState
 from mixbandit.tuning.runs import read_run
 from mixbandit.tuning.space import Space
 from mixbandit.tuning.stored import TUNER, check_trials
@@ -121,10 +122,10 @@ class Tuner(Asks):
     def tell(self, trial: Trial | int, value: float, *, sem: float | None = None, sigma: float | None = None) -> Self:
         """Tell the value of a trial, which is a Trial or its id.
 
-        `sigma` is its noise level, where it is not the stated one; it must have been known before the value was, as if
-        a longer run is known to be less noisy. `sem` is its standard error, as estimated from the trial itself. Both
-        steer what is tried next: precise values count for more. Certificates use `sigma`. They ignore `sem`, because an
-        estimate bounds nothing, and say so.
+        `sigma` is its noise level, where it is not the stated one; it must have been known before the value was, for
+        example because a longer run is known to be less noisy. `sem` is its standard error, as estimated from the trial
+        itself. Both steer what is tried next: precise values count for more. Certificates use `sigma`. They ignore
+        `sem`, because an estimate bounds nothing, and say so.
         """
         number = as_reward(value, "value")
         error = None if sem is None else nonnegative(sem, "sem")
@@ -146,13 +147,16 @@ class Tuner(Asks):
         """The noise level of one value."""
         if self.assumptions.sigma is None:
             raise InvalidInput("sigma of a single value needs a sigma stated for all others: Tuner(…, sigma=…)")
-        return positive(sigma, "sigma")
+        level = positive(sigma, "sigma")
+        precisions(self.assumptions.sigma, np.array([level]))
+        return level
 
     def fail(self, trial: Trial | int) -> Self:
         """Drop a trial that has no value. The reason must have nothing to do with its noise."""
         choice = self._waiting(trial)
         bandit, notes = self.state.bandit.without(choice, played=False), persistent.drop(self.state.notes, choice.id)
-        self.state = self.state._replace(bandit=bandit, notes=notes)
+        failed = (*self._avoided, Failed(choice.action, self.told))[-MOST_FAILED:]
+        self.state = self.state._replace(bandit=bandit, notes=notes, failed=failed)
         return self
 
     def learn(self, history: Any, *, value: str | None = None, ordered: bool | None = None) -> Self:
@@ -251,6 +255,7 @@ class Tuner(Asks):
             "nominated": [finalist.row.copy() for finalist in self.state.nominated],
             "errors": [{"place": i, "sem": error} for i, error in persistent.items(self.state.errors)],
             "notes": [{"id": number, **note._asdict()} for number, note in persistent.items(self.state.notes)],
+            "failed": [{"row": row.copy(), "told": told} for row, told in self.state.failed],
         }
 
     @classmethod
@@ -279,6 +284,7 @@ class Tuner(Asks):
             for part in stored["notes"] or ():
                 notes = persistent.put(notes, part["id"], Note(part["parameters"], part["nomination"]))
             kept = {"errors": errors, "nominated": finalists, "notes": notes, "ordered": stored["ordered"]}
+            kept["failed"] = tuple(Failed(part["row"], part["told"]) for part in stored["failed"] or ())
             new.state = TunerState(bandit, history, stored["spread_used"], **kept)
             check_trials(new.space, new.assumptions, new.state)
             new.model = _given_model(new)
