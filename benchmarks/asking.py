@@ -66,7 +66,7 @@ def main() -> None:
     quick = "--quick" in sys.argv
     with threadpool_limits(1):
         play(samplers["ours"](0), box, 60, 0)  # compilation and imports at first use do not count
-        for last, seeds in ((200, 1 if quick else 3), (1000, 0 if quick else 1)):
+        for last, seeds in ((200, 1 if quick else 7), (1000, 0 if quick else 3)):
             for objective in (box, mixed) if seeds else ():
                 runs = [
                     {name: play(make(seed), objective, last, seed) for name, make in samplers.items()}

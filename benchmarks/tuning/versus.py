@@ -158,7 +158,7 @@ def _draw_trials(played: dict[int, Cells], path: Path) -> None:
     trials = DRAWN if DRAWN in played else next(iter(played))
     cells = played[trials]
     shown = [name for name in JUDGING if _regrets(cells, JUDGING[name], "random")]
-    figure, axes = _axes(shown)
+    figure, axes = _axes(shown, one_scale=True)
     for axis, family in zip(axes, shown, strict=True):
         names = JUDGING[family]
         scale = {task: regrets[:-1].mean() for task, regrets in _regrets(cells, names, "random").items()}
@@ -178,7 +178,7 @@ def _draw_trials(played: dict[int, Cells], path: Path) -> None:
 def _draw_recommended(played: dict[int, Cells], path: Path) -> None:
     """Regret of the recommended configuration after several numbers of trials; that of random trials is 1."""
     shown = [name for name in JUDGING if all(_regrets(cells, JUDGING[name], "random") for cells in played.values())]
-    figure, axes = _axes(shown)
+    figure, axes = _axes(shown, one_scale=False)
     for axis, family in zip(axes, shown, strict=True):
         names = JUDGING[family]
         last = played[max(played)]
@@ -196,17 +196,18 @@ def _draw_recommended(played: dict[int, Cells], path: Path) -> None:
                 axis.errorbar(x, y, error, color=colour, marker="o", capsize=3, label=tuner)
         axis.set_xticks(range(len(played)), [str(n) for n in sorted(played)])
         axis.set_xlabel("trials", fontsize=9)
+        axis.set_ylim(bottom=0.0)
     _finish(figure, axes, path)
 
 
-def _axes(shown: Sequence[str]) -> tuple[Any, list[Any]]:
+def _axes(shown: Sequence[str], *, one_scale: bool) -> tuple[Any, list[Any]]:
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(
-        1, max(len(shown), 1), figsize=(4.6 * max(len(shown), 1), 3.4), squeeze=False, sharey=True
+        1, max(len(shown), 1), figsize=(4.6 * max(len(shown), 1), 3.4), squeeze=False, sharey=one_scale
     )
     for axis, name in zip(axes[0], shown, strict=False):
         axis.set_title(name)

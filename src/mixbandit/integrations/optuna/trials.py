@@ -104,6 +104,7 @@ class Reading:
     warm: Array | None = None  # where the last search ended: a hint for the next one
     learnt: tuple[tuple[int, ...], Moment] | None = None  # the last moment, and the trials it includes, in order
     left_out: dict[int, float] = field(default_factory=dict)  # values that cannot be learnt from, by trial number
+    valueless: dict[int, Array] = field(default_factory=dict)  # rows of finished trials without a usable value
     damaged: set[int] = field(default_factory=set)  # trials whose published parameters make no sense
 
     @property
@@ -188,11 +189,13 @@ class Reading:
 
         Otherwise a choice that always fails would be made again for ever.
         """
-        finished = [self._seen(trial) for trial in trials if trial.state.is_finished()]
-        rewards = [each.reward for each in finished if each.reward is not None]
-        without = [each.row for each in finished if each.row is not None and each.reward is None]
+        for trial in trials:
+            if trial.state is not TrialState.COMPLETE and trial.state.is_finished():  # completed ones have been seen
+                self._seen(trial)
+        without = [self.valueless[number] for number in sorted(self.valueless)]
         if not without:
             return None
+        rewards = [each.reward for each in self.seen.values() if each.reward is not None]
         poor = np.quantile(rewards, _POOR) if rewards else 0.0
         return moment.after(np.array(without), np.full(len(without), poor))
 
@@ -234,6 +237,8 @@ class Reading:
             if level is not None and reward is not None:
                 reward = self._of_level(trial.number, reward, level)
             known = self.seen[trial.number] = Seen(row, reward, level)
+            if row is not None and reward is None:
+                self.valueless[trial.number] = row
             if value is not None and self.is_whole and (row is None or not self.covers(trial)):
                 self.beyond = (trial.number, ", ".join(trial.params))
         return known
