@@ -261,6 +261,22 @@ def test_candidates_are_bred_from_the_best_and_lie_in_the_space():
     assert abs(near.mean() - 0.5) < 0.02
 
 
+def test_lucky_values_that_are_not_precise_do_not_attract_the_search():
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(size=(40, 2))
+    values = 0.9 - 0.5 * ((rows - 0.2) ** 2).sum(axis=1)
+    values[:8], rows[:8] = 1.5, 0.9 + 0.05 * rng.uniform(size=(8, 2))  # nonsense far away from the best
+    proposer = Proposer(PLANE)
+
+    def far(weights):
+        """The mean distance of candidates from the best."""
+        seen = Experience(rows, values, weights)
+        outlook = proposer._outlook(seen, np.empty((0, 2)))
+        return np.linalg.norm(proposer._candidates(seen, outlook, np.random.default_rng(0)) - 0.2, axis=1).mean()
+
+    assert far(np.where(np.arange(40) < 8, 0.0625, 16.0)) < far(np.ones(40)) - 0.15
+
+
 def test_settling_repeats_the_leader_until_its_worth_is_known():
     tuner = mb.Tuner(PLANE, **STATED, rng=0)
     rng = np.random.default_rng(0)

@@ -21,7 +21,7 @@ from mixbandit.tuning.trials import Trial
 _HINTS = 5
 # One trial in this many settles what looks best, where nobody knows how many there will be.
 _SETTLING = 6
-# A configuration that failed is avoided until this many values have been told; at most so many are remembered.
+# A configuration that failed is avoided until this many values have been told; only the latest failures are remembered.
 _FORGIVEN, MOST_FAILED = 5, 50
 
 

@@ -68,7 +68,7 @@ class Proposer:
     def propose(self, seen: Experience, pending: Array, rng: np.random.Generator) -> Array:
         """A row to try next, given those that were tried and those that are being tried."""
         outlook = self._outlook(seen, pending)
-        means, deviations = outlook.at(rows := self._candidates(seen, rng))
+        means, deviations = outlook.at(rows := self._candidates(seen, outlook, rng))
         scores = means + float(rng.choice(_BOLDNESS)) * deviations
         return self._chosen(rows, scores, seen.rows, pending, _WORTH_REPEATING * outlook.noise)
 
@@ -89,10 +89,12 @@ class Proposer:
         outlook = self._foresight.after(*seen)
         return outlook.believing(pending[-_MOST_BELIEVED:]) if len(pending) else outlook
 
-    def _candidates(self, seen: Experience, rng: np.random.Generator) -> Array:
+    def _candidates(self, seen: Experience, outlook: Outlook, rng: np.random.Generator) -> Array:
         if self._all is not None:
             return self._all
-        region, best = self._space.region, np.argsort(-seen.rewards, kind="stable")
+        # Where some values are less precise than others, the best of them may just be the noisiest.
+        worth = seen.rewards if (seen.weights == 1.0).all() else outlook.at(seen.rows)[0]
+        region, best = self._space.region, np.argsort(-worth, kind="stable")
         count = min(max(int(np.ceil(_PARENTS * len(best))), _FEWEST_PARENTS), _MOST_PARENTS)
         rows = region.sample(_BRED + _RANDOM, rng)
         bred = self._bred(seen.rows[best[:count]], rows[:_BRED], rng)
