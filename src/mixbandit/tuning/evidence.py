@@ -25,7 +25,7 @@ from mixbandit._checks import SMALLEST_PROBABILITY, Array
 from mixbandit.means import MeanSequence, precisions
 from mixbandit.tuning.assumptions import Assumptions
 from mixbandit.tuning.repeats import Repeats
-from mixbandit.tuning.space import row_keys
+from mixbandit.tuning.space import row_key
 
 
 class Shares(NamedTuple):
@@ -73,12 +73,12 @@ class OwnTrials:
         self._assumptions, self.trials = assumptions, trials
         self._groups: dict[bytes, list[int]] = {}
         for i, row in enumerate(trials.rows):
-            self._groups.setdefault(_key(row), []).append(i)
+            self._groups.setdefault(row_key(row), []).append(i)
         self._places = {key: place for place, key in enumerate(self._groups, 1)}
         # A number belongs to one configuration, whatever a table says, or its share would be spent twice.
         self._nominated: dict[int, bytes] = {}
         for i in np.flatnonzero(trials.nominations).tolist():
-            self._nominated.setdefault(int(trials.nominations[i]), _key(trials.rows[i]))
+            self._nominated.setdefault(int(trials.nominations[i]), row_key(trials.rows[i]))
         self._known: dict[bytes, Interval] = {}
 
     def __len__(self) -> int:
@@ -86,27 +86,27 @@ class OwnTrials:
 
     def count(self, row: Array) -> int:
         """How often a configuration was tried."""
-        return len(self._groups.get(_key(row), ()))
+        return len(self._groups.get(row_key(row), ()))
 
     def given(self, row: Array) -> dict[str, Any] | None:
         """A configuration that was tried, as it was given first."""
-        indices = self._groups.get(_key(row))
+        indices = self._groups.get(row_key(row))
         return None if indices is None else dict(self.trials.configurations[indices[0]])
 
     def values(self, row: Array) -> Array:
         """The values of a configuration, in order."""
-        return self.trials.values[self._groups.get(_key(row), [])]
+        return self.trials.values[self._groups.get(row_key(row), [])]
 
     def weights(self, row: Array) -> Array:
         """How much each value of a configuration counts for, in values of the stated noise level."""
-        indices, levels = self._groups.get(_key(row), []), self.trials.levels
+        indices, levels = self._groups.get(row_key(row), []), self.trials.levels
         if levels is None or self._assumptions.sigma is None:
             return np.ones(len(indices))
         return precisions(self._assumptions.sigma, levels[indices])
 
     def interval(self, row: Array) -> Interval:
         """What its own trials say about a configuration; (−∞, ∞) if there are none."""
-        key = _key(row)
+        key = row_key(row)
         if key not in self._groups:
             return UNKNOWN
         if key not in self._known:
@@ -134,7 +134,7 @@ class OwnTrials:
 
     def share_by_order(self, row: Array) -> float:
         """The part of δ of a configuration, tried or not, by its place in the order of play."""
-        place = self._places.get(_key(row), len(self._groups) + 1)
+        place = self._places.get(row_key(row), len(self._groups) + 1)
         planned = self._assumptions.planned if self.trials.ordered else len(self._groups)
         whole = SHARES.own * self._assumptions.delta
         if planned is None:
@@ -178,10 +178,6 @@ def _mean(assumptions: Assumptions, delta: float) -> MeanSequence:
         return MeanSequence(None, delta, sigma=assumptions.sigma, noise=assumptions.noise)
     assert assumptions.reward_range is not None
     return MeanSequence(assumptions.reward_range, delta)
-
-
-def _key(row: Array) -> bytes:
-    return next(row_keys(row[None]))
 
 
 def shares_in_words(delta: float, used: Mapping[str, float] = SHARES._asdict()) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mixbandit._checks import Array
 from mixbandit.tuning.foresight import Foresight, Outlook, last_fit
-from mixbandit.tuning.space import Space, centre, enumerated, row_keys
+from mixbandit.tuning.space import Space, centre, enumerated, rounded
 
 # The settings below were chosen by measurement (docs/searching.md).
 # A score is the predicted mean plus one of these numbers of standard deviations, drawn for each trial.
@@ -119,17 +119,16 @@ class Proposer:
 
     def _chosen(self, rows: Array, scores: Array, tried: Array, pending: Array, margin: float) -> Array:
         """The best new configuration, or a tried one that is better by the margin; no pending one, if possible."""
-        known, waiting = set(row_keys(tried)), set(row_keys(pending))
+        known, waiting = rounded(tried), rounded(pending)
         order = np.argsort(-scores, kind="stable")
         again: tuple[float, Array] | None = None
         for i in order.tolist():
             row = self._space.snapped(rows[i])  # of integers with too many values to list, rows lie in between
-            (key,) = row_keys(row[None])
-            if key in waiting:
+            if (waiting == rounded(row)).all(axis=1).any():
                 continue
             if again is not None and scores[i] < again[0] - margin:
                 break
-            if key not in known:
+            if not (known == rounded(row)).all(axis=1).any():
                 return row
             again = (float(scores[i]), row) if again is None else again
         return self._space.snapped(rows[order[0]]) if again is None else again[1]

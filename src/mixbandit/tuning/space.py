@@ -208,9 +208,9 @@ def rounded(rows: Array) -> Array:
     return np.asarray(np.round(rows, _DIGITS) + 0.0)
 
 
-def row_keys(rows: Array) -> Iterator[bytes]:
-    """What tells the configurations of rows (n, dim) apart."""
-    return (row.tobytes() for row in rounded(np.ascontiguousarray(rows)))
+def row_key(row: Array) -> bytes:
+    """What tells the configurations of rows apart."""
+    return rounded(row).tobytes()
 
 
 def enumerated(space: Space, most: int) -> Array | None:

@@ -118,18 +118,14 @@ class Reading:
 
     def moment(self, trials: Iterable[FrozenTrial]) -> Moment:
         """What is known from the completed trials."""
-        rows: dict[int, tuple[Array, float, float | None]] = {}
-        for trial in trials:
-            if trial.state is TrialState.COMPLETE:
-                row, reward, level = self._seen(trial)
-                if row is not None and reward is not None:
-                    rows[trial.number] = row, reward, level
+        complete = {trial.number: trial for trial in trials if trial.state is TrialState.COMPLETE}
         known, moment = self.learnt or ((), self.tuner.moment)
         included = set(known)
-        if not rows.keys() >= included:  # a trial has changed
+        if not complete.keys() >= included:  # a trial has changed
             known, moment, included = (), self.tuner.moment, set()
-        added = tuple(number for number in rows if number not in included)
-        new = [rows[number] for number in added]
+        usable = ((number, self._seen(trial)) for number, trial in complete.items() if number not in included)
+        rows = {n: (row, reward, level) for n, (row, reward, level) in usable if row is not None and reward is not None}
+        added, new = tuple(rows), list(rows.values())
         # A refutation stands, so that whoever opens the study looks at earlier moments, too.
         step = max(1, math.ceil(len(new) / _MOST_LOOKS))
         for part in (new[i : i + step] for i in range(0, len(new), step)):
@@ -150,7 +146,7 @@ class Reading:
         """Rows of running trials but one, by number, if their parameters are known and in the space."""
         found = {}
         for trial in trials:
-            if trial.state == TrialState.RUNNING and trial.number != but:
+            if trial.state is TrialState.RUNNING and trial.number != but:
                 row = self.row({**self._intended(trial), **trial.params})
                 if row is not None:
                     found[trial.number] = row
