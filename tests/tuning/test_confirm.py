@@ -395,10 +395,14 @@ def test_values_of_another_order_make_confirmations_ordinary_trials():
 
 
 @pytest.mark.heavy
+@pytest.mark.filterwarnings("ignore::mixbandit.AssumptionsRefutedWarning")  # false alarms are counted
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 def test_whole_runs_are_wrong_no_more_often_than_delta(direction):
-    """25 trials of 20 results and 6 confirmations, at δ = 0.1: the recommended floor, and the best possible value."""
-    wrong, above = 0, 0
+    """25 trials of 20 results and 6 confirmations, at δ = 0.1: the recommended floor, and the best possible value.
+
+    Tests of the assumptions have a δ of their own, so that they may refute true ones in some runs, too.
+    """
+    wrong, above, refuted = 0, 0, 0
     space = mb.Space({"x": mb.Float(0.0, 1.0), "y": mb.Float(0.0, 1.0)})
 
     def chance(p):
@@ -427,4 +431,6 @@ def test_whole_runs_are_wrong_no_more_often_than_delta(direction):
         missed, too_low = low > sign * own + 1e-12, sign * found.best_possible < sign * best - 1e-12
         wrong += missed or too_low
         above += missed
+        refuted += not found.trusted
     assert wrong <= 0.1 * 200, (wrong, above)
+    assert refuted <= 0.1 * 200, refuted
