@@ -371,20 +371,21 @@ def test_the_last_quarter_of_a_known_number_of_trials_settles_what_is_best():
         make(n_trials=0, **STATED)
 
 
+def attaching(n, name, attached, **stated):
+    """A study of n trials that carry this attribute, as `attached(number)` says, or none if it is None."""
+    study = make(**stated)
+    for i in range(n):
+        trial = study.ask()
+        value = simple(trial)
+        if attached is not None:
+            trial.set_user_attr(name, attached(i))
+        study.tell(trial, value)
+    return study
+
+
 def test_noise_levels_that_users_attach_count():
     known = {"reward_range": (0.0, 1.0), "sigma": 0.1}
-
-    def played(levels):
-        study = make(**known)
-        for i in range(14):
-            trial = study.ask()
-            value = simple(trial)
-            if levels is not None:
-                trial.set_user_attr("mixbandit_sigma", levels(i))
-            study.tell(trial, value)
-        return study
-
-    precise = played(lambda i: 0.02)
+    precise = attaching(14, "mixbandit_sigma", lambda i: 0.02, **known)
     space = precise.sampler.tuner(precise).space
     ours = mb.Tuner(space, **known, rng=0)
     for trial in precise.trials:
@@ -395,11 +396,7 @@ def test_noise_levels_that_users_attach_count():
         assert found.of(params).interval == pytest.approx(ours.certificate().of(params).interval, abs=1e-6)
     # What cannot be a level is not learnt from, and refused by certificates.
     for bad, stated in ((-1.0, known), ("small", known), (True, known), (0.1, STATED)):
-        study = make(**stated)
-        trial = study.ask()
-        value = simple(trial)
-        trial.set_user_attr("mixbandit_sigma", bad)
-        study.tell(trial, value)
+        study = attaching(1, "mixbandit_sigma", lambda i, bad=bad: bad, **stated)
         simple(study.ask())
         assert study.sampler.tuner(study).told == 0
         with pytest.raises(mb.InvalidInput, match="sigma"):
@@ -408,13 +405,7 @@ def test_noise_levels_that_users_attach_count():
 
 def test_standard_errors_that_users_attach_steer_the_search():
     def next_choice(errors):
-        study = make(**STATED)
-        for i in range(12):
-            trial = study.ask()
-            value = simple(trial)
-            if errors is not None:
-                trial.set_user_attr("mixbandit_sem", errors(i))
-            study.tell(trial, value)
+        study = attaching(12, "mixbandit_sem", errors, **STATED)
         for _ in range(5):
             simple(study.ask())
         return [tuple(each.params.values()) for each in study.trials]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from mixbandit._checks import (
     LARGEST_DATUM,
@@ -227,9 +227,14 @@ def error_probability(delta: float) -> float:
     return known
 
 
+def are_comparable(sigma: float, levels: Array) -> NDArray[np.bool_]:
+    """Whether levels are positive, and not so far from σ that arithmetic loses one beside the other."""
+    return np.asarray((levels >= sigma / _MOST_APART) & (levels <= sigma * _MOST_APART))
+
+
 def precisions(sigma: float, levels: Array) -> Array:
     """(σ/σ_k)²: how many values of level σ each value of level σ_k counts for."""
-    wrong = ~((levels >= sigma / _MOST_APART) & (levels <= sigma * _MOST_APART))
+    wrong = ~are_comparable(sigma, levels)
     if wrong.any():
         given = float(levels[int(np.argmax(wrong))])
         raise InvalidInput(

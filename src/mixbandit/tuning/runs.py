@@ -24,7 +24,7 @@ from mixbandit.means import precisions
 from mixbandit.tuning.assumptions import DIRECTIONS
 from mixbandit.tuning.columns import ABSENT, Codes, Column, Mask, column_of, missing
 from mixbandit.tuning.parameters import Categorical, Float, Int, Parameter
-from mixbandit.tuning.selection import COMPLETE, NOMINATION, SIGMA, Selected, check_levels, no_selection, selected
+from mixbandit.tuning.selection import COMPLETE, NOMINATION, SIGMA, Selected, no_selection, selected
 from mixbandit.tuning.space import Space
 from mixbandit.tuning.tables import CsvFile, Frame, Progress, Table, masked
 
@@ -214,7 +214,7 @@ def _levels(trials: Sequence[Any]) -> Array | None:
     wrong = [level for level in attached if level is not None and not is_level(level)]
     if wrong:
         raise InvalidInput(f"the attribute {SIGMA} of a trial must be its noise level, got {shown(wrong[0])}")
-    return check_levels(np.array([np.nan if level is None else level for level in attached], dtype=float), SIGMA)
+    return np.array([np.nan if level is None else level for level in attached], dtype=float)
 
 
 def is_level(given: Any) -> bool:

@@ -147,14 +147,11 @@ def _levels(column: Column, name: str) -> Array | None:
     if not isinstance(column, Numbers):
         raise InvalidInput(f"the column {shown(name)} must hold noise levels of values, got {shown(column[0])}")
     levels = np.where(column.present, column.cells, np.nan).astype(np.float64)
-    return check_levels(levels, f"the column {shown(name)}")
-
-
-def check_levels(levels: Array, where: str) -> Array:
-    """Noise levels that are positive and finite, or NaN for the stated one."""
-    wrong = ~(np.isnan(levels) | ((levels > 0.0) & np.isfinite(levels)))
+    wrong = column.present & ~((levels > 0.0) & np.isfinite(levels))
     if wrong.any():
-        raise InvalidInput(f"{where} must hold positive noise levels of values, got {levels[wrong][0]:g}")
+        raise InvalidInput(
+            f"the column {shown(name)} must hold positive noise levels of values, got {levels[wrong][0]:g}"
+        )
     return levels
 
 

@@ -34,13 +34,15 @@ def check_trials(space: Space, assumptions: Assumptions, state: TunerState) -> N
     """What a stored tuner says about trials must agree with its space, its assumptions and its pending choices."""
     history: list[Told] = list(persistent.values(state.history))
     given = [note.parameters for note in persistent.values(state.notes) if note.parameters is not None]
+    levels = [told.sigma for told in history if told.sigma is not None]
+    require(assumptions.sigma is not None or not levels, "tuner.history", "must have no sigma where none is stated")
     try:
         space.encode_all([*(told.parameters for told in history), *given])
         assumptions.reward(np.array([told.value for told in history]))
+        if levels:
+            precisions(assumptions.sigma or 0.0, np.array(levels))
     except InvalidInput as error:
         raise DamagedState(f"the trials of the tuner cannot be: {error}") from error
-    levels = any(told.sigma is not None for told in history)
-    require(assumptions.sigma is not None or not levels, "tuner.history", "must have no sigma where none is stated")
     most = len(state.nominated)
     for finalist in state.nominated:
         require(finalist.row.shape == (space.dim,), "tuner.nominated", f"must have {space.dim} coordinates each")
@@ -48,12 +50,6 @@ def check_trials(space: Space, assumptions: Assumptions, state: TunerState) -> N
         require(same_row(finalist.row, inside), "tuner.nominated", "must lie in the space")
     for failed in state.failed:
         require(failed.row.shape == (space.dim,), "tuner.failed", f"must have {space.dim} coordinates each")
-    if levels:
-        told = np.array([each.sigma for each in history if each.sigma is not None])
-        try:
-            precisions(float(assumptions.sigma or 0.0), told)
-        except InvalidInput as error:
-            raise DamagedState(f"the trials of the tuner cannot be: {error}") from error
     numbers = [told.nomination for told in history] + [note.nomination for note in persistent.values(state.notes)]
     require(max(numbers, default=0) <= most, "tuner.nominated", f"must have all finalists, there are {most}")
     for number, note in persistent.items(state.notes):

@@ -60,9 +60,9 @@ class MixBanditSampler(BaseSampler):
     stated, the sampler goes by the range of the values so far, and certifies nothing.
 
     State `n_trials`, how many trials the study will have, if you know it: the last quarter of them then repeats
-    the best so far, so that `certificate`, and `confirm` after it, have something to go by. A value may carry its
-    standard error, as user attribute `mixbandit_sem` of its trial: precise values count for more in choosing. Or it may
-    carry a noise level that was known before it, as `mixbandit_sigma`, which counts in bounds as well.
+    the best so far until its worth is known, so that `certificate`, and `confirm` after it, have something to go by. A
+    value may carry its standard error, as user attribute `mixbandit_sem` of its trial: precise values count for more in
+    choosing. Or it may carry a noise level that was known before it, as `mixbandit_sigma`, which counts in bounds too.
 
     Parameters that only some trials have are sampled by `independent_sampler`, unless the whole `space`, with its
     conditions, is given. The first `n_startup_trials` are spread over the space, or left to `independent_sampler` if

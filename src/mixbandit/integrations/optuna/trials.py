@@ -6,7 +6,6 @@ costly and cannot change, are cached by trial number.
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +19,7 @@ from optuna.trial import FrozenTrial, TrialState
 from mixbandit._checks import Array, shown
 from mixbandit.errors import DamagedState, InvalidInput
 from mixbandit.integrations.optuna.storage import published
-from mixbandit.means import precisions
+from mixbandit.means import are_comparable
 from mixbandit.sequences import Moment
 from mixbandit.tuning import Categorical, Float, Int, Parameter, Space, Tuner
 from mixbandit.tuning.runs import as_parameter, is_level
@@ -242,10 +241,8 @@ class Reading:
     def _of_level(self, number: int, reward: float, level: Any) -> float | None:
         """The reward, if its noise level can be used; None if not, because the stated one may be wrong for it."""
         stated = self.tuner.assumptions.sigma
-        if stated is not None and is_level(level):
-            with contextlib.suppress(InvalidInput):
-                precisions(stated, np.array([float(level)]))
-                return reward
+        if stated is not None and is_level(level) and are_comparable(stated, np.array([level], dtype=float)).all():
+            return reward
         _logger.warning(
             f"Trial {number} is not learnt from: its attribute {SIGMA} is {shown(level)}, and must be a positive noise "
             "level beside a stated sigma."
