@@ -36,3 +36,10 @@ def lapack() -> ModuleType:
     """Scipy's LAPACK, imported late: it would be a third of the package's import time."""
     module: ModuleType = importlib.import_module("scipy.linalg.lapack")
     return module
+
+
+@functools.cache
+def blas() -> ModuleType:
+    """Scipy's BLAS, imported late for the same reason."""
+    module: ModuleType = importlib.import_module("scipy.linalg.blas")
+    return module

@@ -6,8 +6,7 @@ import pytest
 import mixbandit as mb
 from mixbandit import search
 from mixbandit.search import QUICK, THOROUGH
-from mixbandit.search import arms as arms_search
-from mixbandit.sets import Ellipsoid, Maximum
+from mixbandit.sets import Ellipsoid, Maximum, Searched
 from tests.helpers.scores import linear, optimism, search_box
 
 
@@ -74,8 +73,10 @@ def test_the_lazy_search_finds_the_largest_exact_bound(kind):
         assert best.evaluated <= len(phi)
 
 
-class Given:
+class Given(Searched):
     """A score with given values, and ceilings on them of which one near a direction is tighter."""
+
+    screens_from = 64
 
     def __init__(self, values, loose=None, tight=None):
         self.given, self._loose, self._tight = values, loose, tight
@@ -93,9 +94,7 @@ def ceilinged(rng, n, tighter):
     return Given(values, loose, Given(values + tighter * rng.exponential(size=n)))
 
 
-@pytest.mark.parametrize("chunk", [1, 8])
-def test_arms_are_left_out_only_below_their_ceilings(chunk, monkeypatch):
-    monkeypatch.setattr(arms_search, "_FIRST_CHUNK", chunk)
+def test_arms_are_left_out_only_below_their_ceilings():
     evaluated = {}
     for tighter in (1.0, 0.1, 0.01):
         evaluated[tighter] = []
@@ -105,8 +104,8 @@ def test_arms_are_left_out_only_below_their_ceilings(chunk, monkeypatch):
             best = best_arm(score, np.arange(300.0)[:, None], rng)
             assert best.arm == np.argmax(score.given)
             evaluated[tighter].append(best.evaluated)
-    # A good guess spares nearly everything that the first ceilings could not, but for the first chunk.
-    assert np.mean(evaluated[0.01]) < chunk + 4 < np.mean(evaluated[1.0])
+    # A good guess spares nearly everything that the first ceilings could not.
+    assert np.mean(evaluated[0.01]) < 5 < np.mean(evaluated[1.0])
 
 
 def test_ceilings_are_upper_bounds_wherever_they_are_tight():
@@ -120,10 +119,13 @@ def test_ceilings_are_upper_bounds_wherever_they_are_tight():
             # Near a direction, its ceiling is its bound.
             if outer is not None:
                 assert outer.maximum(phi)[0] == pytest.approx(exact[0], rel=1e-7, abs=1e-9)
-    # Nothing is cheaper than a closed form, and half-widths have no such bound.
-    oful, _ = problem(3, make=mb.OFULSequence)
-    for score in (optimism(oful, None), optimism(cs, cs.alpha0), optimism(cs, None, 0.5), pessimism(cs, None)):
+    # Nothing is cheaper than a closed form but a ball around it, and half-widths have no such bound.
+    oful, rng = problem(3, make=mb.OFULSequence)
+    closed = optimism(oful, None)
+    for score in (closed, optimism(cs, cs.alpha0), optimism(cs, None, 0.5), pessimism(cs, None)):
         assert score.ceiling() is None
+    phi, shell = arms_of(oful, rng, 50), closed.shell()
+    assert (shell.maximum(phi) >= closed.maximum(phi)).all()
 
 
 @pytest.mark.parametrize("n", [1, 2, 63, 64, 65])

@@ -23,12 +23,7 @@ class Arms:
     """
 
     def __init__(self, actions: ArrayLike, labels: Iterable[Hashable] | None = None) -> None:
-        given = rows = as_float_array(actions, "actions")
-        if rows.ndim == 1:
-            rows = rows.reshape(-1, 1)
-        if rows.ndim != 2 or not rows.size:
-            raise InvalidInput(f"actions must have shape (n, dim) with n ≥ 1 and dim ≥ 1, got {given.shape}")
-        check_finite(rows, "actions")
+        rows = _rows(actions)
         self.actions: Array = rows.copy()
         self.actions.setflags(write=False)
         self.labels: tuple[Hashable, ...] | None = _labels(_index_of(actions) if labels is None else labels, len(rows))
@@ -69,6 +64,25 @@ class Arms:
     def state_dict(self) -> dict[str, Any]:
         labels = None if self.labels is None else [storable_label(label) for label in self.labels]
         return {"type": "Arms", "actions": self.actions.copy(), "labels": labels}
+
+
+def borrowed(actions: ArrayLike) -> Arms:
+    """Arms for the length of one call, without a copy of the rows."""
+    if type(actions) is not np.ndarray:
+        return Arms(actions)
+    new = Arms.__new__(Arms)
+    new.actions, new.labels = _rows(actions), None
+    return new
+
+
+def _rows(actions: ArrayLike) -> Array:
+    given = rows = as_float_array(actions, "actions")
+    if rows.ndim == 1:
+        rows = rows.reshape(-1, 1)
+    if rows.ndim != 2 or not rows.size:
+        raise InvalidInput(f"actions must have shape (n, dim) with n ≥ 1 and dim ≥ 1, got {given.shape}")
+    check_finite(rows, "actions")
+    return rows
 
 
 def storable_label(label: Hashable) -> Hashable:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from mixbandit._checks import Array, as_float_array, as_vector, flag
 from mixbandit._schema import Fields, array, checked, count, list_of, optional, record, require, scalar, tagged
-from mixbandit.actions.arms import Arms
+from mixbandit.actions.arms import Arms, borrowed
 from mixbandit.actions.box import Box
 from mixbandit.actions.mixed import MixedBox
 from mixbandit.errors import InvalidInput
@@ -17,12 +17,12 @@ from mixbandit.errors import InvalidInput
 Region: TypeAlias = Arms | Box
 
 
-def as_region(actions: Region | ArrayLike, name: str = "actions") -> Region:
-    """Arms or a Box as they are; anything else becomes Arms."""
+def as_region(actions: Region | ArrayLike, name: str = "actions", *, borrow: bool = False) -> Region:
+    """Arms or a Box as they are; anything else becomes Arms, without a copy of its rows if they are only borrowed."""
     if isinstance(actions, Arms | Box):
         return actions
     try:
-        return Arms(actions)
+        return borrowed(actions) if borrow else Arms(actions)
     except InvalidInput as error:
         raise InvalidInput(f"{name} must be Arms, a Box or rows of numbers: {error}") from error
 
@@ -34,10 +34,16 @@ def as_context(context: ArrayLike, length: int) -> Array:
 
 
 def offered(
-    own: Region | None, given: Region | ArrayLike | None, context: ArrayLike | None, dim_in: int, name: str
+    own: Region | None,
+    given: Region | ArrayLike | None,
+    context: ArrayLike | None,
+    dim_in: int,
+    name: str,
+    *,
+    borrow: bool = False,
 ) -> tuple[Region, Array | None]:
     """The choices as rows (context, action) of length `dim_in`, and the context; `given` overrides `own`."""
-    region = own if given is None else as_region(given, name)
+    region = own if given is None else as_region(given, name, borrow=borrow)
     if region is None:
         raise InvalidInput(f"this policy has no fixed actions: pass them as `{name}`")
     missing = dim_in - region.dim

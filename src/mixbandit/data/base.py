@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import math
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -47,6 +48,14 @@ class RidgeRegression(Protocol):
 
     def is_safe(self, directions: Any) -> bool:
         """Whether squares of the directions stay in the range of floats."""
+        ...
+
+    def measured(self, directions: Any) -> tuple[Array, Array] | None:
+        """φᵀθ̂_α and √w = ‖φ‖_{V⁻¹}, (n,) each; None where squares leave the range of floats."""
+        ...
+
+    def measured_one(self, direction: Any) -> tuple[float, float] | None:
+        """The same of one direction, as numbers."""
         ...
 
     def estimates(self, directions: Any) -> Array:
@@ -107,10 +116,19 @@ class Data(abc.ABC):
     def near_residual(self, alpha: float, reach: float | None) -> float:
         """‖Φθ − r‖² at a point of the norm ball: the ridge estimate at α, or the end of the ball towards it."""
 
+    def towards(self, alpha: float, reach: float) -> float:
+        """How much more than the loss at α that residual is, in all its digits; infinite where that takes some work."""
+        return math.inf
+
     @property
     @abc.abstractmethod
     def residual(self) -> float:
         """At most the least-squares residual min ‖Φθ − r‖²."""
+
+    @property
+    def early_residual(self) -> float:
+        """The same or less, where less takes less work."""
+        return self.residual
 
     @abc.abstractmethod
     def rounding(self, reach: float) -> float:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from mixbandit._checks import LARGEST_DATUM, LARGEST_MULTIPLIER, Array, nonnegative
-from mixbandit._lazy import lapack, lazy
+from mixbandit._lazy import blas, lapack, lazy
 from mixbandit._schema import Fields, array, checked, count, integer, real, record, require
 from mixbandit.data.base import Data
 from mixbandit.data.ridge import Ridge
@@ -31,14 +31,58 @@ _EPS = float(np.finfo(np.float64).eps)
 # Rows wait in a buffer of this many before they are folded into the factor for good. A query folds them
 # into a copy, so that reading never changes what is remembered; the factor is rounded once per full buffer;
 # and cost and memory per row stay constant.
-_BUFFER_ROWS = 32
+# The first buffers are shorter, because what is folded in serves as a start for more than ridge regression.
+_BUFFER_ROWS, _FIRST_ROWS = 32, 8
 _CHUNK_ROWS = 4096
+# Ridge regressions are kept at this many multipliers at most: each takes O(d²) of memory.
+_MOST_RIDGES = 4
 # Singular values whose squares would vanish.
 _NOTHING = 1e-50
-# Ridge regression from the triangular factor alone is used up to this ratio of its largest entry to √α.
-_WELL_CONDITIONED = 1e5
 # Panel width of LAPACK's triangular-pentagonal QR; 8 was fastest for d = 20 and d = 100.
 _PANEL = 8
+
+
+class Folded:
+    """A triangular factor that has taken in all its rows, with what was derived from it."""
+
+    def __init__(self, matrix: Array, count: int) -> None:
+        self.matrix, self.count = matrix, count
+        self.ridges: dict[float, Ridge] = {}
+        self.derived: dict[Any, Any] = {}  # by rules
+
+    @lazy
+    def sizes2(self) -> tuple[float, float]:
+        """The squared lengths of Φ, as a vector, and of r."""
+        columns = np.einsum("ij,ij->j", self.matrix, self.matrix)
+        return float(np.add.reduce(columns[:-1])), float(columns[-1])
+
+    @property
+    def is_scarce(self) -> bool:
+        """Whether so few rows are folded in that not much is known in most directions."""
+        return self.count < 2 * (len(self.matrix) - 1)
+
+    @lazy
+    def least_eigenvalue(self) -> float:
+        """At most the smallest eigenvalue of ΦᵀΦ, now and when more rows are added; 0 while there are fewer than d."""
+        if self.count < len(self.matrix) - 1:
+            return 0.0
+        _, singular, _, info = lapack().dgesdd(self.matrix[:-1, :-1], compute_uv=0)
+        if info != 0:
+            raise RuntimeError(f"LAPACK's dgesdd returned {info}: the singular values did not converge")
+        smallest = float(singular[-1])
+        rounding = _EPS * len(self.matrix) * math.sqrt(self.sizes2[0])
+        return max(smallest - rounding, 0.0) ** 2
+
+    def spread(self, alpha: float) -> float:
+        """At least the largest ‖φ‖_{V⁻¹} of directions of length 1, V = ΦᵀΦ + αI, now and when more rows are added."""
+        return 1.0 / math.sqrt(self.least_eigenvalue + alpha)
+
+    def ridge(self, alpha: float) -> Ridge:
+        known = self.ridges.get(alpha)
+        if known is None:
+            _make_room(self.ridges)
+            known = self.ridges[alpha] = _ridge(self.matrix, alpha)
+        return known
 
 
 class _Buffer:
@@ -46,7 +90,35 @@ class _Buffer:
 
     def __init__(self, width: int) -> None:
         self.rows: Array = np.empty((_BUFFER_ROWS, width))
-        self.used = 0
+        # Squared lengths of each φ, and of all φ and rewards so far.
+        self.sizes2: list[float] = []
+        self.totals: list[tuple[float, float]] = [(0.0, 0.0)]
+        # The latest ridge regression at each α, and how many of these rows it knows. Steps are always made one by one
+        # from the folded factor on, so that a run that was loaded from a file repeats every bit.
+        self.ridges: dict[float, tuple[int, Ridge]] = {}
+
+    @property
+    def used(self) -> int:
+        return len(self.sizes2)
+
+    def add(self, features: Array, rewards: Array) -> None:
+        for row, reward in zip(features, rewards.tolist(), strict=True):
+            self.add_one(row, reward)
+
+    def add_one(self, row: Array, reward: float) -> None:
+        own = self.rows[len(self.sizes2)]
+        own[:-1] = row
+        own[-1] = reward
+        size2, (inside2, rewards2) = blas().ddot(row, row), self.totals[-1]
+        self.sizes2.append(size2)
+        self.totals.append((inside2 + size2, rewards2 + reward * reward))
+
+    def first(self, count: int) -> _Buffer:
+        """A copy of the first rows."""
+        new = _Buffer(self.rows.shape[1])
+        new.rows[:count] = self.rows[:count]
+        new.sizes2, new.totals = self.sizes2[:count], self.totals[: count + 1]
+        return new
 
 
 class Factor(Data):
@@ -58,10 +130,9 @@ class Factor(Data):
     def __init__(
         self,
         dim: int,
-        *,
         count: int = 0,
         weight2: float = 0.0,
-        folded: Array | None = None,
+        folded: Folded | None = None,
         buffer: _Buffer | None = None,
         waiting: int = 0,
         memory: Any = None,
@@ -69,51 +140,55 @@ class Factor(Data):
         self.dim, self.count = dim, count
         self.weight2 = weight2
         self.memory = memory
-        self._base: Array = np.zeros((dim + 1, dim + 1), order="F") if folded is None else folded
+        self.folded = Folded(np.zeros((dim + 1, dim + 1), order="F"), 0) if folded is None else folded
         self._buffer, self._waiting = buffer, waiting
         self.derived: dict[Any, Any] = {}
         self._ridges: dict[float, Ridge] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         # Caches are rebuilt on demand.
-        kept = {name: value for name, value in self.__dict__.items() if name not in ("factor", "spectrum", "_sizes")}
-        return {**kept, "derived": {}, "_ridges": {}}
+        kept = {name: value for name, value in self.__dict__.items() if name not in ("factor", "spectrum")}
+        folded = Folded(self.folded.matrix, self.folded.count)
+        buffer = None if self._buffer is None else self._buffer.first(self._waiting)
+        return {**kept, "derived": {}, "_ridges": {}, "folded": folded, "_buffer": buffer}
 
     def learn(self, directions: Array, rewards: Array, weights: Array | None = None, memory: Any = None) -> Factor:
         features, n = directions, len(directions)
+        buffer, waiting = self._buffer, self._waiting
+        room = min(max(self.folded.count, _FIRST_ROWS), _BUFFER_ROWS)
+        if n == 1 and weights is None and waiting < room and buffer is not None and buffer.used == waiting:
+            buffer.add_one(features[0], float(rewards[0]))  # the usual step
+            return Factor(self.dim, self.count + 1, self.weight2 + 1.0, self.folded, buffer, waiting + 1, memory)
         if weights is not None:
             features, rewards = weights[:, None] * features, weights * rewards
-        base, buffer, waiting = self._base, self._buffer, self._waiting
-        if waiting + n > _BUFFER_ROWS:
-            base, buffer, waiting = self.factor, None, 0
+        folded = self.folded
+        if waiting + n > room:
+            folded, buffer, waiting = self._settled(), None, 0
         if n > _BUFFER_ROWS:
+            matrix = folded.matrix
             for start in range(0, n, _CHUNK_ROWS):
                 part = slice(start, start + _CHUNK_ROWS)
-                base = _fold(base, np.column_stack((features[part], rewards[part])))
+                matrix = _fold(matrix, np.column_stack((features[part], rewards[part])))
+            folded = Folded(matrix, folded.count + n)
         else:
-            buffer = self._with_room(buffer, waiting)
-            rows = buffer.rows[waiting : waiting + n]
-            rows[:, :-1] = features
-            rows[:, -1] = rewards
-            waiting = buffer.used = waiting + n
+            # Rows of a value that another one has extended already are copied.
+            if buffer is None or buffer.used != waiting:
+                buffer = _Buffer(self.dim + 1) if buffer is None else buffer.first(waiting)
+            buffer.add(features, rewards)
+            waiting += n
         return Factor(
             self.dim,
             count=self.count + n,
             weight2=self.weight2 + (n if weights is None else float(weights @ weights)),
-            folded=base,
+            folded=folded,
             buffer=buffer,
             waiting=waiting,
             memory=memory,
         )
 
-    def _with_room(self, buffer: _Buffer | None, waiting: int) -> _Buffer:
-        """The buffer if no other value has extended it, else a copy of the rows that belong to this value."""
-        if buffer is not None and buffer.used == waiting:
-            return buffer
-        new = _Buffer(self.dim + 1)
-        if buffer is not None:
-            new.rows[:waiting] = buffer.rows[:waiting]
-        return new
+    def _settled(self) -> Folded:
+        """Everything seen, folded in for good."""
+        return self.folded if not self._waiting else Folded(self.factor, self.count)
 
     def merge(self, other: Factor, memory: Any = None) -> Factor:
         """Both data sets together, by QR of the stacked factors."""
@@ -121,7 +196,7 @@ class Factor(Data):
             self.dim,
             count=self.count + other.count,
             weight2=self.weight2 + other.weight2,
-            folded=_fold(self.factor, other.factor),
+            folded=Folded(_fold(self.factor, other.factor), self.count + other.count),
             memory=memory,
         )
 
@@ -129,23 +204,26 @@ class Factor(Data):
     def factor(self) -> Array:
         """The upper-triangular factor C of everything seen, (d+1, d+1); rows may be zero while t ≤ d."""
         if self._buffer is None or not self._waiting:
-            return self._base
-        return _fold(self._base, self._buffer.rows[: self._waiting])
+            return self.folded.matrix
+        return _fold(self.folded.matrix, self._buffer.rows[: self._waiting])
 
     def rounding(self, reach: float) -> float:
         """How far the factor's residual ‖Φθ − r‖ at parameters of norm `reach` may be from the true one."""
-        inside, rewards = self._sizes
-        return 4.0 * math.sqrt(self.dim) * _EPS * (inside * reach + rewards)
-
-    @lazy
-    def _sizes(self) -> tuple[float, float]:
-        """The lengths of Φ, as a vector, and r."""
-        return float(np.linalg.norm(self.factor[:, :-1])), float(np.linalg.norm(self.factor[:, -1]))
+        inside2, rewards2 = self.folded.sizes2
+        if self._buffer is not None:
+            more = self._buffer.totals[self._waiting]
+            inside2, rewards2 = inside2 + more[0], rewards2 + more[1]
+        return 4.0 * math.sqrt(self.dim) * _EPS * (math.sqrt(inside2) * reach + math.sqrt(rewards2))
 
     @property
     def residual(self) -> float:
         """The least-squares residual ‖Φθ − r‖², or less where Φ is nearly singular."""
         return float(self.factor[-1, -1]) ** 2
+
+    @property
+    def early_residual(self) -> float:
+        """The same of the rows folded in: more rows leave no less."""
+        return float(self.folded.matrix[-1, -1]) ** 2
 
     @lazy
     def spectrum(self) -> Spectrum:
@@ -169,43 +247,35 @@ class Factor(Data):
         return Spectrum(singular[:rank], right[:rank].T, z[:rank], outside, singular[rank:], z[rank:])
 
     def ridge(self, alpha: float) -> Ridge:
-        """Ridge regression at α, by QR of the factor stacked on √αI."""
+        """Ridge regression at α: that of the rows folded in, and a step for each row that waits."""
         known = self._ridges.get(alpha)
         if known is None:
-            known = self._ridges[alpha] = self._ridge(alpha)
+            known = self._ridges[alpha] = self._stepped(alpha)
         return known
 
+    def _stepped(self, alpha: float) -> Ridge:
+        buffer = self._buffer
+        if buffer is None or not self._waiting:
+            return self.folded.ridge(alpha)
+        done, ridge = buffer.ridges.get(alpha, (0, None))
+        if ridge is None or done > self._waiting:
+            done, ridge = 0, self.folded.ridge(alpha)
+        for number in range(done, self._waiting):
+            row = buffer.rows[number]
+            ridge = ridge.after(row[:-1], float(row[-1]), buffer.sizes2[number])
+        _make_room(buffer.ridges)
+        buffer.ridges[alpha] = self._waiting, ridge
+        return ridge
+
     def loss(self, alpha: float) -> float:
-        theta = self.ridge(alpha).theta
-        return self.near_residual(alpha, None) + alpha * float(theta @ theta)
+        return self.ridge(alpha).loss
 
     def near_residual(self, alpha: float, reach: float | None) -> float:
-        theta = self.ridge(alpha).theta
-        if reach is not None:
-            norm = math.sqrt(float(theta @ theta))
-            theta = theta if norm <= reach else theta * (reach / norm)
-        gap = self.factor[:, :-1] @ theta - self.factor[:, -1]
-        return float(gap @ gap)
+        ridge = self.ridge(alpha)
+        return max(ridge.loss + ridge.towards(reach), 0.0)
 
-    def _ridge(self, alpha: float) -> Ridge:
-        d, root_alpha = self.dim, math.sqrt(alpha)
-        penalty = np.zeros((d, d + 1), order="F")
-        penalty.ravel(order="F")[: d * d : d + 1] = root_alpha
-        # The d: the penalty is upper trapezoidal, and stays so while it is folded in.
-        folded, _, _, info = lapack().dtpqrt(d, min(_PANEL, d + 1), self.factor, penalty)
-        if info != 0:
-            raise RuntimeError(f"LAPACK's dtpqrt refused argument {-info}")
-        root = folded[:d, :d]
-        inverse, info = lapack().dtrtri(root)
-        if info != 0:
-            raise RuntimeError(f"LAPACK's dtrtri returned {info}")
-        return Ridge(
-            alpha,
-            inverse,
-            inverse @ folded[:d, d],
-            2.0 * float(np.add.reduce(np.log(np.abs(root.diagonal()) / root_alpha))),
-            float(np.maximum.reduce(np.abs(root), axis=None)) <= _WELL_CONDITIONED * root_alpha,
-        )
+    def towards(self, alpha: float, reach: float) -> float:
+        return self.ridge(alpha).towards(reach)
 
     def state_dict(self) -> dict[str, Any]:
         # The buffer is stored as it is, not folded: a resumed run then repeats the same roundings.
@@ -214,7 +284,7 @@ class Factor(Data):
             "dim": self.dim,
             "count": self.count,
             "weight2": self.weight2,
-            "factor": self._base.copy(),
+            "factor": self.folded.matrix.copy(),
             "buffer": waiting.copy(),
         }
 
@@ -223,12 +293,11 @@ class Factor(Data):
         stored = checked(STATISTICS, state, "statistics")
         dim = stored["dim"]
         waiting = stored["buffer"].reshape(-1, dim + 1)
-        buffer = _Buffer(dim + 1)
-        buffer.rows[: len(waiting)] = waiting
-        buffer.used = len(waiting)
-        folded = np.array(stored["factor"], order="F")
+        folded, buffer = np.array(stored["factor"], order="F"), _Buffer(dim + 1)
+        buffer.add(waiting[:, :-1], waiting[:, -1])
         options = {"count": stored["count"], "weight2": stored["weight2"], "waiting": len(waiting), "memory": memory}
-        return cls(dim, folded=folded, buffer=buffer, **options)
+        settled = Folded(folded, stored["count"] - len(waiting))
+        return cls(dim, folded=settled, buffer=buffer, **options)
 
 
 def _check_statistics(stored: Fields, where: str) -> None:
@@ -289,3 +358,42 @@ def _fold(factor: Array, rows: Array) -> Array:
     if info != 0:
         raise RuntimeError(f"LAPACK's dtpqrt refused argument {-info}")
     return np.asarray(folded)
+
+
+def _ridge(factor: Array, alpha: float) -> Ridge:
+    """Ridge regression at α, by QR of the factor stacked on √αI."""
+    d, root_alpha = len(factor) - 1, math.sqrt(alpha)
+    penalty = np.zeros((d, d + 1), order="F")
+    penalty.ravel(order="F")[: d * d : d + 1] = root_alpha
+    # The d: the penalty is upper trapezoidal, and stays so while it is folded in.
+    folded, _, _, info = lapack().dtpqrt(d, min(_PANEL, d + 1), factor, penalty)
+    if info != 0:
+        raise RuntimeError(f"LAPACK's dtpqrt refused argument {-info}")
+    triangle = folded[:d, :d]
+    inverse, info = lapack().dtrtri(triangle)
+    if info != 0:
+        raise RuntimeError(f"LAPACK's dtrtri returned {info}")
+    white = folded[:d, d].copy()
+    theta = inverse @ white
+    return Ridge(
+        alpha,
+        inverse,
+        theta,
+        white,
+        2.0 * float(np.add.reduce(np.log(np.abs(triangle.diagonal()) / root_alpha))),
+        float(folded[d, d]) ** 2,
+        float(np.maximum.reduce(np.abs(triangle), axis=None)) ** 2,
+        float(theta @ theta),
+    )
+
+
+def _make_room(ridges: dict[float, Any]) -> None:
+    """Forget the oldest multiplier if there are too many."""
+    if len(ridges) >= _MOST_RIDGES:
+        del ridges[next(iter(ridges))]
+
+
+def triangle(rows: Array) -> Array:
+    """The upper triangular factor R of rows (n, d), RᵀR = rowsᵀrows, (d, d)."""
+    d = rows.shape[1]
+    return _fold(np.zeros((d, d), order="F"), rows)

@@ -143,6 +143,15 @@ class KernelRidge:
         """Always: kernels and their settings are bounded."""
         return True
 
+    def measured(self, directions: Sections) -> tuple[Array, Array]:
+        """The ridge estimate at the actions, and √w, (n,) each."""
+        return self.estimates(directions), self.widths(directions)
+
+    def measured_one(self, direction: Sections) -> tuple[float, float]:
+        """The same of one action."""
+        middle, half = self.measured(direction)
+        return float(middle[0]), float(half[0])
+
     def estimates(self, directions: Sections) -> Array:
         """The ridge estimate at the actions, (n,)."""
         return np.asarray(self._whitened(directions).T @ self.white)

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from mixbandit._checks import Array
 from mixbandit.search.scores import Score
+from mixbandit.sets import Ball
 
 # Scores that differ by less than this, relative to their size, are ties: rounding must not decide.
 TIE_TOLERANCE = 1e-9
-# Fewer arms than this are evaluated at once; among more, exact evaluations start with a few and double.
-_LAZY_FROM, _FIRST_CHUNK = 64, 8
+# Below this many arms a few more products take no longer than excluding some.
+_MANY = 64
 
 
 class BestArm(NamedTuple):
@@ -27,33 +28,106 @@ class BestArm(NamedTuple):
 def best_arm(score: Score, directions: Any, rng: Callable[[], np.random.Generator]) -> BestArm:
     """An arm with the largest score; ties are broken at random by the generator that `rng` returns."""
     n = len(directions)
-    outer = score.ceiling() if n >= _LAZY_FROM else None
-    if outer is None:
-        return _pick(score.maximum(directions), np.arange(n), rng)
-    ceilings = outer.maximum(directions)
-    first = int(np.argmax(ceilings))
-    # Multipliers of one set are similar: the best arm's gives a tight ceiling for all others.
-    tighter = score.ceiling(directions[first : first + 1])
-    if tighter is not None:
-        ceilings = np.minimum(ceilings, tighter.maximum(directions))
-    order = np.argsort(-ceilings, kind="stable")
-    values, done, chunk = np.empty(0), 0, _FIRST_CHUNK
-    while done < n:
-        best = values.max() if done else -math.inf
-        if ceilings[order[done]] < best - _tie(best):
-            break
-        rows = order[done : done + chunk]
-        values = np.append(values, score.maximum(directions[rows]))
-        done, chunk = done + len(rows), 2 * chunk
-    return _pick(values, order[:done], rng)
+    found = score.best(directions, TIE_TOLERANCE)
+    if found is not None:
+        return BestArm(*found, 1)
+    outer = score.ceiling() if n >= score.screens_from else None
+    innermost = score if outer is None else outer
+    shell = innermost.shell() if n >= _MANY else None
+    ceilings = [each for each in (outer, shell) if each is not None]
+    if not ceilings:
+        return _pick(score.maximum(directions), None, rng)
+    return _screened(score, ceilings, directions, rng)
 
 
-def _pick(values: Array, indices: NDArray[np.int64], rng: Callable[[], np.random.Generator]) -> BestArm:
-    best = float(values.max())
-    tied = indices[values >= best - _tie(best)]
-    index = int(tied[0] if len(tied) == 1 else rng().choice(np.sort(tied)))
+def _screened(
+    score: Score, ceilings: list[Score | Ball], directions: Any, rng: Callable[[], np.random.Generator]
+) -> BestArm:
+    """An arm with the largest score, by ceilings from the tightest to the cheapest: arms below the best are out."""
+    alive: NDArray[np.int64] | None = None  # those not out yet; None: all
+    known: dict[int, float] = {}  # scores by arm
+    limits = np.empty(0)
+
+    def arms() -> Any:
+        return directions if alive is None else directions[alive]
+
+    for level in reversed(ceilings):
+        limits = level.maximum(arms())
+        place = int(limits.argmax())
+        alive, limits = _left(score, known, place if alive is None else int(alive[place]), directions, alive, limits)
+    assert alive is not None
+    if 2 * len(alive) > len(directions) and len(alive) <= score.evaluates:  # all of them take no longer than these
+        return _pick(score.maximum(directions), None, rng)
+    if len(alive) > score.evaluates:
+        # Multipliers of one set are similar: the best arm's gives a tight ceiling for all others.
+        leader = max(known, key=known.__getitem__)
+        tighter = score.ceiling(directions[leader : leader + 1])
+        if tighter is not None:
+            limits = np.minimum(limits, tighter.maximum(arms()))
+            alive, limits = _left(score, known, int(alive[limits.argmax()]), directions, alive, limits)
+        order = np.argsort(-limits, kind="stable")
+        alive, limits = alive[order], limits[order]
+    left = [(arm, limit) for arm, limit in zip(alive.tolist(), limits.tolist(), strict=True) if arm not in known]
+    done, chunk, best = 0, score.evaluates, max(known.values())
+    while done < len(left) and left[done][1] >= best - _tie(best):
+        part = [arm for arm, _ in left[done : done + chunk]]
+        known.update(zip(part, score.maximum(directions[part]).tolist(), strict=True))
+        best = max(known.values())
+        done, chunk = done + chunk, 2 * chunk
+    if len(known) == 1:
+        return BestArm(next(iter(known)), best, 1)
+    return _pick(np.array(list(known.values())), np.array(list(known)), rng)
+
+
+def _left(
+    score: Score, known: dict[int, float], arm: int, directions: Any, alive: NDArray[np.int64] | None, limits: Array
+) -> tuple[NDArray[np.int64], Array]:
+    """The arms whose limits allow for the best score known, once that of one more arm is, and their limits."""
+    if arm not in known:
+        known[arm] = float(score.maximum(directions[arm : arm + 1])[0])
+    best = max(known.values())
+    left = (limits >= best - _tie(best)).nonzero()[0]
+    return left if alive is None else alive[left], limits[left]
+
+
+def _pick(values: Array, indices: NDArray[np.int64] | None, rng: Callable[[], np.random.Generator]) -> BestArm:
+    """The best of these values, which belong to all arms or those with these indices."""
+    place = int(values.argmax())
+    best = float(values[place])
+    tied = values >= best - _tie(best)
+    if np.count_nonzero(tied) > 1:
+        places = np.flatnonzero(tied)
+        index = int(rng().choice(places if indices is None else np.sort(indices[places])))
+    else:
+        index = place if indices is None else int(indices[place])
     return BestArm(index, best, len(values))
 
 
 def _tie(best: float) -> float:
     return TIE_TOLERANCE * abs(best) if math.isfinite(best) else 0.0
+
+
+def best_arms(score: Score, directions: Any, arms: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], Array]:
+    """For each group of `arms` directions one with the largest score, and that score; ties are broken at random."""
+    groups = len(directions) // arms
+    outer = score.ceiling() if arms > 1 else None
+    if outer is None:
+        values = score.maximum(directions).reshape(groups, arms)
+    else:
+        limits = outer.maximum(directions).reshape(groups, arms)
+        values = np.full((groups, arms), -np.inf)
+        first = np.arange(groups) * arms + limits.argmax(axis=1)
+        values.flat[first] = score.maximum(directions[first])
+        best = values.max(axis=1, keepdims=True)
+        open_ = (limits >= best - TIE_TOLERANCE * np.abs(best)) & np.isneginf(values)
+        left = np.flatnonzero(open_)
+        if len(left):
+            values.flat[left] = score.maximum(directions[left])
+    best = values.max(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        tied = values >= best - np.where(np.isfinite(best), TIE_TOLERANCE * np.abs(best), 0.0)
+    indices = values.argmax(axis=1)
+    several = np.flatnonzero(np.count_nonzero(tied, axis=1) > 1)
+    if len(several):
+        indices[several] = (tied[several] * rng.uniform(0.5, 1.0, size=(len(several), arms))).argmax(axis=1)
+    return indices, best[:, 0]

@@ -12,11 +12,21 @@ from typing import Any, Protocol
 import numpy as np
 
 from mixbandit._checks import Array
-from mixbandit.sets import ConfidenceSet, Maximum
+from mixbandit.sets import Ball, ConfidenceSet, Maximum, Searched
 
 
 class Score(Protocol):
     """What a search maximises; see `sets.base.ConfidenceSet`."""
+
+    @property
+    def screens_from(self) -> int: ...
+
+    @property
+    def evaluates(self) -> int: ...
+
+    def best(self, directions: Any, tie: float) -> tuple[int, float] | None: ...
+
+    def shell(self) -> Ball | None: ...
 
     def maximum(self, directions: Any) -> Array: ...
 
@@ -25,7 +35,7 @@ class Score(Protocol):
     def ceiling(self, near: Any = None) -> Score | None: ...
 
 
-class Pessimism:
+class Pessimism(Searched):
     """The lower bound on the expected reward of an action."""
 
     def __init__(self, set_: ConfidenceSet) -> None:
@@ -38,11 +48,8 @@ class Pessimism:
         lower = self._set.support(-directions)
         return lower._replace(value=-lower.value)
 
-    def ceiling(self, near: Any = None) -> None:
-        """Nothing is cheaper."""
 
-
-class Advantage:
+class Advantage(Searched):
     """How much more an action can be worth than the direction `own`, under one parameter at a time."""
 
     def __init__(self, set_: ConfidenceSet, own: Any) -> None:
@@ -54,11 +61,8 @@ class Advantage:
     def support(self, directions: Any) -> Maximum:
         return self._set.support(directions - self._own)
 
-    def ceiling(self, near: Any = None) -> None:
-        """Nothing is cheaper."""
 
-
-class InformationPerRegret:
+class InformationPerRegret(Searched):
     """ln I − 2 ln Δ, which information-directed sampling maximises (Kirschner & Krause 2018), for an ellipsoid.
 
     Δ = `optimum` − lower bound, I = ln(1 + w). Infinite if nothing is lost (Δ = 0), −infinite if nothing is
@@ -68,7 +72,7 @@ class InformationPerRegret:
     # Divisors are at least this.
     _LEAST = 1e-300
 
-    def __init__(self, ellipsoid: Any, optimum: float) -> None:
+    def __init__(self, ellipsoid: Any, optimum: float | Array) -> None:
         self._ellipsoid, self._optimum = ellipsoid, optimum
 
     def maximum(self, directions: Any) -> Array:
@@ -88,9 +92,6 @@ class InformationPerRegret:
         on_lower = np.where(finite, 2.0 / np.maximum(regret, self._LEAST), 0.0)
         slope = on_half[:, None] * (upper.points - lower.points) + on_lower[:, None] * lower.points
         return Maximum(value, slope, upper.alpha, upper.case)
-
-    def ceiling(self, near: Any = None) -> None:
-        """Nothing is cheaper."""
 
     @staticmethod
     def _combined(information: Array, regret: Array) -> Array:

@@ -66,7 +66,7 @@ class AlternativesRule(BallRule):
     def alpha0(self, data: Data) -> float:
         return self.members[0].alpha0(_parts(data)[0])
 
-    def _set(self, data: Data) -> Union:  # type: ignore[override]
+    def _set(self, data: Data) -> Union:
         return Union([rule.set(part) for rule, part in self._pairs(data)])
 
     def ball_if(self, data: Data, sigma: float | None, norm_bound: float) -> Any:

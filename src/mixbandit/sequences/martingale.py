@@ -4,26 +4,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from mixbandit._checks import Array, as_range, multiplier, nonnegative, positive, probability, shown
 from mixbandit._schema import require
-from mixbandit.data import Data, RidgeRegression, widened
+from mixbandit.data import Data, Factor, Ridge, RidgeRegression, widened
 from mixbandit.errors import InvalidInput
 from mixbandit.features import FeatureMap
 from mixbandit.kernels import Kernel, as_kernel
 from mixbandit.mixtures import Cost, Forecaster, Mixture, Prequential, Standard, as_cost, log_det, not_storable
 from mixbandit.models import KernelListModel, Model, as_model
 from mixbandit.sequences.base import ResidualBallSequence, setting
+from mixbandit.sequences.quick import Stated, krylov_ball
 from mixbandit.sequences.refutation import NoiseTest, scales_of
 from mixbandit.sequences.response import Response
-from mixbandit.sequences.rules import BallRule, least_loss, require_order_free
+from mixbandit.sequences.rules import BallRule, looks_quiet, require_order_free
 from mixbandit.sequences.suspects import SuspectTest
-from mixbandit.sets import Ellipsoid, ResidualBall, RidgeEllipsoid, SpectralEllipsoid, ridge_ball
+from mixbandit.sets import ConfidenceSet, Ellipsoid, ResidualBall, RidgeEllipsoid, SpectralEllipsoid, ridge_ball
 
 _ROUND_UP = 1e-13
 # Multiples of α₀ at which estimates are tried.
 _LARGER = (1.0, 10.0, 100.0, 1000.0)
+
+
+class _Own(NamedTuple):
+    """Ridge regression at the mixture's own α₀."""
+
+    ridge: RidgeRegression
+    allowed: float  # R² minus its loss
+    towards: float  # how much more than its loss the residual is at a point of the norm ball
+    occupied: bool  # whether its estimate, or the part of it that the norm bound allows, is in the set
 
 
 class MartingaleRule(BallRule):
@@ -55,8 +65,10 @@ class MartingaleRule(BallRule):
         self._noise = NoiseTest(sigma, share, norm_bound, scales_of(norm_bound, model.dim))
         self.suspects, self._suspected = suspects, SuspectTest(suspects, sigma, share, norm_bound)
         self._unused_cost = as_cost(mixture, model, sigma)
+        self.delta_term = _delta_term(self, sigma)
         # α₀ of a mixture N(0, cΦΦᵀ); other mixtures have neither the ridge form nor the quick closed form.
         self.ridge_alpha = self._unused_cost.ridge_alpha
+        self.sums_up = model.dim is not None and not (misspecification or self._unused_cost.stepwise)
         self._uses_ridge_form = misspecification > 0.0 and self.ridge_alpha is not None
         self.regret_theorem_alpha = None if misspecification else self.ridge_alpha
 
@@ -114,23 +126,34 @@ class MartingaleRule(BallRule):
         rounding = data.rounding(norm_bound)
         return ResidualBall(data.spectrum, excess, norm_bound, start=start, margin=margin, rounding=rounding)
 
+    def _set(self, data: Data) -> ConfidenceSet:
+        if isinstance(data, Factor):  # ridge regression is at hand, and a decomposition takes more
+            own = _own(self, data)
+            if own is not None and own.occupied:
+                assert isinstance(own.ridge, Ridge)
+                stated = Stated(self.sigma, self.delta, self.norm_bound)
+                found = krylov_ball(data, own.ridge, stated, lambda: self.ball(data).opened())
+                if found is not None:
+                    return found
+        return self.ball(data)
+
     def is_empty(self, data: Data) -> bool:
         # Once the set has been made, for exact bounds, asking it is cheapest.
-        ridge = self.own_ridge(data) if self not in data.derived else None
-        # With N(0, cΦΦᵀ) the ridge estimate at α₀ satisfies the residual constraint, whatever the rewards are.
-        if ridge is not None and ridge.norm2 <= self.norm_bound**2:
+        own = _own(self, data) if self not in data.derived else None
+        if own is not None and own.occupied:
             return False
         return not _contains_an_estimate(self, data) and super().is_empty(data)
 
     def outer(self, data: Data, alpha: float) -> Ellipsoid:
-        ridge = self.own_ridge(data) if alpha == self.ridge_alpha else None
-        if ridge is not None and not self.is_empty(data):
+        own = _own(self, data) if alpha == self.ridge_alpha else None
+        if own is not None and (own.occupied or not self.is_empty(data)):
             # Both quadratic terms of ρ(α₀) cancel (the paper's label eqn:special_radius).
-            radius2 = self.sigma**2 * ridge.log_det + _delta_term(self, self.sigma) + alpha * self.norm_bound**2
+            radius2 = own.allowed + alpha * self.norm_bound**2
             radius = math.sqrt(radius2)
             if (wider := widened(radius, data.rounding(self.norm_bound))) > radius:
                 radius2 = wider**2
-            return RidgeEllipsoid(ridge, radius2, lambda: SpectralEllipsoid(data.spectrum, alpha, radius2))
+            spread = data.folded.spread if isinstance(data, Factor) and not data.folded.is_scarce else None
+            return RidgeEllipsoid(own.ridge, radius2, lambda: SpectralEllipsoid(data.spectrum, alpha, radius2), spread)
         if not self._uses_ridge_form:
             return _quick_outer(self, data, alpha) or super().outer(data, alpha)
         assert self.ridge_alpha is not None
@@ -140,13 +163,15 @@ class MartingaleRule(BallRule):
         return SpectralEllipsoid(data.spectrum, self.ridge_alpha, radius**2)
 
     def noise_refuted(self, data: Data) -> bool:
+        own = _own(self, data) if isinstance(data, Factor) else None
+        if own is not None and own.ridge.alpha <= self._noise.least_alpha:  # the usual case, in short
+            loss = data.loss(own.ridge.alpha)
+            if not self._noise.may_refute(max(loss + own.towards, 0.0), loss, data.count):
+                return False
         # Without a set, as for closed forms, ridge regression is at hand and singular values are not.
-        if self not in data.derived:
-            least = least_loss(data, self._noise)
-            for alpha in _at_hand(self, data):
-                near = data.near_residual(alpha, self.norm_bound)
-                if not self._noise.may_refute(near, least, data.count):
-                    return False
+        at_hand = not isinstance(data.derived.get(self), ResidualBall)
+        if at_hand and looks_quiet(data, self._noise, _at_hand(self, data)):
+            return False
         return self._noise.refutes(data.spectrum, data.count, self.deviation(data))
 
     def left(self, data: Data) -> tuple[int, ...]:
@@ -174,19 +199,27 @@ class MartingaleRule(BallRule):
         require(state["cost"] is not None, "sequence", "lacks 'cost'")
         return self._unused_cost.recall(state["cost"], data)
 
-    def own_ridge(self, data: Data) -> RidgeRegression | None:
-        """Ridge regression at the mixture's own α₀, where the set and its closed form can be read off it."""
-        if self.ridge_alpha is None or self.misspecification:
-            return None
-        ridge = data.ridge(self.ridge_alpha)
-        return ridge if ridge.is_accurate else None
-
     def _ridge_radius(self, data: Data, cost: Cost, norm_bound: float) -> float:
         alpha = cost.ridge_alpha
         assert alpha is not None
         information = cost.sigma**2 * log_det(data.spectrum.all_singular, math.sqrt(alpha))
         linear = math.sqrt(information + _delta_term(self, cost.sigma) + alpha * norm_bound**2)
         return widened(linear + self.deviation(data) + data.spectrum.lost_estimate(alpha), data.rounding(norm_bound))
+
+
+def _own(rule: MartingaleRule, data: Data) -> _Own | None:
+    """What ridge regression at the mixture's own α₀ says, where the set and its closed form can be read off it."""
+    if rule.ridge_alpha is None or rule.misspecification:
+        return None
+    known: _Own | None = data.derived.get((rule, _Own))
+    if known is None:
+        ridge = data.ridge(rule.ridge_alpha)
+        allowed = rule.sigma**2 * ridge.log_det + rule.delta_term
+        # With N(0, cΦΦᵀ) the estimate satisfies the residual constraint, whatever the rewards are.
+        towards = data.towards(ridge.alpha, rule.norm_bound)
+        occupied = ridge.norm2 <= rule.norm_bound**2 or towards <= allowed
+        known = data.derived[rule, _Own] = _Own(ridge, allowed, towards, occupied)
+    return known if known.ridge.is_accurate else None
 
 
 def _delta_term(rule: MartingaleRule, sigma: float) -> float:
@@ -207,7 +240,7 @@ def _at_hand(rule: MartingaleRule, data: Data) -> Iterator[float]:
         # Estimates at small α may follow the noise, and be larger than the norm bound.
         alphas = (larger * rule.alpha0(data) for larger in _LARGER)
         yield from (alpha for alpha in alphas if data.ridge(alpha).is_accurate)
-    elif rule.own_ridge(data) is not None:
+    elif _own(rule, data) is not None:
         assert rule.ridge_alpha is not None
         yield rule.ridge_alpha
 

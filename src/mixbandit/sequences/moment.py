@@ -121,6 +121,12 @@ class Moment(Examined):
         data = self.rule.learn(self.data, rows, phi, rewards, weights)
         return self.of_width(rows.shape[1]).with_data(data)
 
+    def after_choice(self, row: Array, direction: Any, reward: Array) -> Moment:
+        """The moment after the reward (1,) of one action row (1, dim_in) whose direction is known to be learnable."""
+        if self.beyond is not None:
+            return self.after(row, reward)
+        return self.of_width(row.shape[1]).with_data(self.rule.learn(self.data, row, direction, reward, None))
+
     def of_width(self, width: int) -> Moment:
         """For action rows of this length, where the model takes any."""
         model = self.model.of_width(width)

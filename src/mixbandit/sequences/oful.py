@@ -9,14 +9,14 @@ import abc
 import math
 
 from mixbandit._checks import multiplier, one_of, positive, probability
-from mixbandit.data import Data, widened
+from mixbandit.data import Data, Factor, widened
 from mixbandit.features import FeatureMap
 from mixbandit.kernels import Kernel
 from mixbandit.mixtures import log_det
 from mixbandit.models import Model, single_model
 from mixbandit.sequences.base import ON_EMPTY, ConfidenceSequence, setting
 from mixbandit.sequences.refutation import NoiseTest, scales_of
-from mixbandit.sequences.rules import FixedMultiplier, least_loss
+from mixbandit.sequences.rules import FixedMultiplier, looks_quiet
 from mixbandit.sets import Ellipsoid, RidgeEllipsoid, SpectralEllipsoid
 
 
@@ -27,6 +27,7 @@ class EllipsoidRule(FixedMultiplier):
         super().__init__(model, delta)
         self.sigma: float = sigma
         self.norm_bound, self.alpha = norm_bound, alpha
+        self.sums_up = model.dim is not None
         self._noise = NoiseTest(sigma, delta, norm_bound, scales_of(norm_bound, model.dim))
 
     @abc.abstractmethod
@@ -51,14 +52,14 @@ class EllipsoidRule(FixedMultiplier):
         def spectral() -> SpectralEllipsoid:
             return SpectralEllipsoid(data.spectrum, self.alpha, radius**2)
 
-        return RidgeEllipsoid(ridge, radius**2, spectral) if ridge.is_accurate else spectral()
+        spread = data.folded.spread if isinstance(data, Factor) and not data.folded.is_scarce else None
+        return RidgeEllipsoid(ridge, radius**2, spectral, spread) if ridge.is_accurate else spectral()
 
     def noise_refuted(self, data: Data) -> bool:
-        least = least_loss(data, self._noise)
         # Estimates at α itself may follow the noise, and be larger than the norm bound.
-        for alpha in (self.alpha, 10.0 * self.alpha, 100.0 * self.alpha) if data.has_quick_ridges else (self.alpha,):
-            if not self._noise.may_refute(data.near_residual(alpha, self.norm_bound), least, data.count):
-                return False
+        larger = (1.0, 10.0, 100.0) if data.has_quick_ridges else (1.0,)
+        if looks_quiet(data, self._noise, (each * self.alpha for each in larger)):
+            return False
         return self._noise.refutes(data.spectrum, data.count)
 
     def stated(self) -> str:

@@ -22,6 +22,7 @@ This test has its own δ.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -82,6 +83,11 @@ class NoiseTest:
     delta: float
     norm_bound: float | None  # None: any parameter is possible
     scales: tuple[float, ...]  # c of the mixtures
+
+    @functools.cached_property
+    def least_alpha(self) -> float:
+        """At most the smallest multiplier a of the mixtures."""
+        return self.sigma**2 / max(self.scales)
 
     def refutes(self, spectrum: Decomposed, t: int, deviation: float = 0.0) -> bool:
         """The verdict after t rewards."""

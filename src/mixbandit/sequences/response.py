@@ -66,6 +66,13 @@ class Response:
         lower, upper = self.lower(-minimum), self.upper(maximum)
         return Interval(lower.values, upper.values, lower.contradicts or upper.contradicts)
 
+    def ends(self, minimum: float, maximum: float) -> tuple[float, float, bool]:
+        """The same for one action, as numbers."""
+        if self.range is None:
+            return minimum - self.deviation, maximum + self.deviation, False
+        found = self.interval(np.array([minimum]), np.array([maximum]))
+        return float(found.lower[0]), float(found.upper[0]), found.contradicts
+
     def most(self, maximum: float) -> float:
         """A bound that no expected reward exceeds if φᵀθ never exceeds `maximum`."""
         most = maximum + self.deviation

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from mixbandit._checks import Array, multiplier, shown
@@ -28,6 +28,7 @@ class Rule(abc.ABC):
     too_noisy: ClassVar[str] = "the residuals are larger than sigma allows"  # what the noise test finds, in words
     value_range: tuple[float, float] | None = None  # values outside are refused; None: there is no such range
     sigma: float | None = None  # the stated noise level, where one is stated
+    sums_up = False  # whether rows, with their expected rewards, may be replaced by others with the same Gram matrix
     regret_theorem_alpha: float | None = None  # α of thm:regret_bound (`regret.worst_case`), where that applies
 
     def __init__(self, model: Model, delta: float) -> None:
@@ -146,14 +147,16 @@ class BallRule(Rule):
     def ball_if(self, data: Data, sigma: float | None, norm_bound: float) -> ResidualBall | None:
         """The set if σ and the norm bound were stated like this; None where unknown."""
 
-    def _set(self, data: Data) -> ResidualBall:
-        ball = self.ball_if(data, self.sigma, self.norm_bound)
-        assert ball is not None
-        return ball
+    def _set(self, data: Data) -> ConfidenceSet:
+        return self.ball(data)
 
     def ball(self, data: Data) -> ResidualBall:
-        """The set, with its own type."""
-        return self.set(data)  # type: ignore[return-value]
+        """The set from a decomposition of the rows; cached with the data."""
+        known = data.derived.get((self, ResidualBall))
+        if known is None:
+            known = data.derived[self, ResidualBall] = self.ball_if(data, self.sigma, self.norm_bound)
+        assert known is not None
+        return known
 
     def outer(self, data: Data, alpha: float) -> Ellipsoid:
         return self.ball(data).opened().closed_form(alpha)
@@ -180,16 +183,22 @@ class BallRule(Rule):
         return (ball.distance2(theta) - ball.excess) / (2.0 * self.sigma**2) - math.log(self.delta)
 
 
-def least_loss(data: Data, noise: NoiseTest) -> float:
-    """At most what any mixture of the noise test has to pay for the rewards, if that is quickly known.
+def looks_quiet(data: Data, noise: NoiseTest, alphas: Iterable[float]) -> bool:
+    """Whether ridge regression at one of these multipliers shows that the noise test refutes nothing.
 
-    Its ridge losses grow with their multipliers, of which σ²/c is less than the smallest. With a kernel and actions
-    that do not repeat, the least-squares residual is 0, and would never rule a refutation out.
+    What a mixture of the test has to pay for the rewards is a ridge loss, which grows with its multiplier; where it is
+    not known, the least-squares residual is less still. With a kernel and actions that do not repeat that is 0, and
+    would never rule a refutation out.
     """
-    alpha = noise.sigma**2 / max(noise.scales)
-    if data.has_quick_ridges and data.ridge(alpha).is_accurate:
-        return data.loss(alpha)
-    return data.residual
+    near, least = [], noise.least_alpha
+    for alpha in alphas:
+        residual = data.near_residual(alpha, noise.norm_bound)
+        paid = data.loss(alpha) if alpha <= least else data.early_residual
+        if not noise.may_refute(residual, paid, data.count):
+            return True
+        near.append(residual)
+    paid = data.loss(least) if data.has_quick_ridges and data.ridge(least).is_accurate else data.residual
+    return any(not noise.may_refute(residual, paid, data.count) for residual in near)
 
 
 def require_order_free(learns_in_order: bool, what: object) -> None:

@@ -1,8 +1,10 @@
 """Confidence sets as immutable values, known by their support functions."""
 
-from mixbandit.sets.base import CASES, ConfidenceSet, Maximum
+from mixbandit.sets.base import CASES, Ball, ConfidenceSet, Maximum, Searched
 from mixbandit.sets.convex import LikelihoodSet, LocalEllipsoid, Problem
 from mixbandit.sets.ellipsoid import AffineImage, Ellipsoid, RidgeEllipsoid, SpectralEllipsoid
+from mixbandit.sets.krylov import Near, typical_multiplier
+from mixbandit.sets.krylov_ball import KrylovBall
 from mixbandit.sets.likelihood import Likelihood, saturated
 from mixbandit.sets.point import Point
 from mixbandit.sets.residual_ball import ResidualBall, ridge_ball
@@ -12,19 +14,24 @@ from mixbandit.sets.union import Union
 __all__ = [
     "CASES",
     "AffineImage",
+    "Ball",
     "ConfidenceSet",
     "Ellipsoid",
+    "KrylovBall",
     "Likelihood",
     "LikelihoodSet",
     "LocalEllipsoid",
     "Maximum",
+    "Near",
     "Point",
     "Problem",
     "ResidualBall",
     "RidgeEllipsoid",
+    "Searched",
     "SpectralEllipsoid",
     "Tightest",
     "Union",
     "ridge_ball",
     "saturated",
+    "typical_multiplier",
 ]

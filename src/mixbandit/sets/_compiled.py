@@ -1,36 +1,18 @@
 """The solver of `dual`, compiled by numba, a row at a time; notation and formulas are explained there.
 
-Compiled code is cached on disk until this file changes (`_compile_cache`). Tolerances, which `dual` may change, are
-arguments.
+Tolerances, which `dual` may change, are arguments: compiled code is cached until this file changes.
 """
 
 from __future__ import annotations
 
-import logging
 import math
-from collections.abc import Callable
-from typing import Any
 
-import numba
 import numpy as np
 
-from mixbandit.sets._compile_cache import CheckedCache
+from mixbandit._jit import SUMS, jit
 from mixbandit.sets.base import BALL, ELLIPSOID, INTERIOR
 
-logger = logging.getLogger(__name__)
-
 _TINY = float(np.finfo(np.float64).tiny)
-
-
-def _jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    """Compile when first called, and cache the result on disk where possible."""
-    # Division by zero gives infinity or NaN, as in `dual`.
-    compiled = numba.njit(**{"error_model": "numpy", **options})(function)
-    try:
-        compiled._cache = CheckedCache(function)  # where `cache=True` puts numba's own
-    except Exception:  # no folder can be written to, or this numba caches in another way
-        logger.info("compiled code is not cached", exc_info=True)
-    return compiled  # type: ignore[no-any-return]
 
 
 def _sums(s, centre, z, p, null, alpha):
@@ -156,12 +138,11 @@ def _solve_rows(
             inside[n] = (centre + kappa * row) / (s + a)
 
 
-# Sums may be reordered, which lets them use vector instructions; the formulas built on them may not.
-_sums = _jit(_sums, fastmath={"reassoc", "contract"})
-_ball_gap = _jit(_ball_gap, fastmath={"reassoc", "contract"})
-_end_sums = _jit(_end_sums, fastmath={"reassoc", "contract"})
-_end_norm2 = _jit(_end_norm2, fastmath={"reassoc", "contract"})
-_bound_sums = _jit(_bound_sums, fastmath={"reassoc", "contract"})
-_slope = _jit(_slope)
-_root = _jit(_root)
-solve_rows = _jit(_solve_rows)
+_sums = jit(_sums, fastmath=SUMS)
+_ball_gap = jit(_ball_gap, fastmath=SUMS)
+_end_sums = jit(_end_sums, fastmath=SUMS)
+_end_norm2 = jit(_end_norm2, fastmath=SUMS)
+_bound_sums = jit(_bound_sums, fastmath=SUMS)
+_slope = jit(_slope)
+_root = jit(_root)
+solve_rows = jit(_solve_rows)

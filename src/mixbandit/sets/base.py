@@ -7,6 +7,7 @@ per moment, and whether it is empty is decided then. With feature maps direction
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixbandit._checks import Array
+from mixbandit.data import squares
 
 IntArray = NDArray[np.int64]
 
@@ -42,8 +44,68 @@ def chosen(found: Sequence[Maximum], which: IntArray) -> Maximum:
     return Maximum(value, points, alpha, np.array([each.case for each in found])[which, rows])
 
 
+class SingleEnds(abc.ABC):
+    """For sets to which one direction is like many."""
+
+    @abc.abstractmethod
+    def interval(self, directions: Any) -> tuple[Array, Array]: ...
+
+    def ends(self, direction: Any) -> tuple[float, float]:
+        """The interval of one direction, as numbers."""
+        low, high = self.interval(direction)
+        return float(low[0]), float(high[0])
+
+
+class Searched:
+    """How the best of many directions is found, unless a set or a score knows better: by looking at all of them."""
+
+    screens_from = 0  # look at `ceiling` first from this many directions on
+    evaluates = 8  # then, at first, evaluate this many directions at once
+
+    def best(self, directions: Any, tie: float) -> tuple[int, float] | None:
+        """The index of the largest maximum, and its value; None if others may be as large up to `tie`, or unknown."""
+        return None
+
+    def ceiling(self, near: Any = None) -> Any:
+        """A larger set with a cheaper support function, tight near the direction `near`; None if there is none."""
+        return None
+
+    def shell(self) -> Ball | None:
+        """A ball around the set, to exclude most of many directions by; None if none is known."""
+        return None
+
+
+class Ball:
+    """{θ : ‖θ − centre‖ ≤ radius}: its support function takes the least work of all."""
+
+    def __init__(self, centre: Array, radius: float) -> None:
+        self._centre, self._radius = centre, radius
+
+    def maximum(self, directions: Array) -> Array:
+        """The support function, (n,)."""
+        return np.asarray(directions @ self._centre + self._radius * np.sqrt(squares(directions)))
+
+
 class ConfidenceSet(Protocol):
     """What bounds, scores and certificates are made from."""
+
+    @property
+    def screens_from(self) -> int:
+        """From how many directions on it saves work to look at `ceiling` first, if only the largest maximum counts."""
+        ...
+
+    @property
+    def evaluates(self) -> int:
+        """How many directions to evaluate at first, once most are excluded by `ceiling`."""
+        ...
+
+    def best(self, directions: Any, tie: float) -> tuple[int, float] | None:
+        """The index of the largest maximum, and its value; None if others may be as large up to `tie`, or unknown."""
+        ...
+
+    def shell(self) -> Ball | None:
+        """A ball around the set, to exclude most of many directions by; None if none is known."""
+        ...
 
     @property
     def is_empty(self) -> bool:
@@ -56,6 +118,10 @@ class ConfidenceSet(Protocol):
 
     def interval(self, directions: Any) -> tuple[Array, Array]:
         """−h(−φ) and h(φ), (n,) each: the minimum and maximum of φᵀθ."""
+        ...
+
+    def ends(self, direction: Any) -> tuple[float, float]:
+        """The interval of one direction, as numbers."""
         ...
 
     def support(self, directions: Any) -> Maximum:

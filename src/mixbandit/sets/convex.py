@@ -32,7 +32,7 @@ import numpy as np
 from mixbandit._checks import Array
 from mixbandit._lazy import lapack, lazy
 from mixbandit.data import Decomposed, length, squares
-from mixbandit.sets.base import BALL, CLOSED_FORM, INTERIOR, Maximum
+from mixbandit.sets.base import BALL, CLOSED_FORM, INTERIOR, Maximum, Searched, SingleEnds
 from mixbandit.sets.ellipsoid import Ellipsoid
 from mixbandit.sets.leaning import Leaning
 from mixbandit.sets.likelihood import Likelihood, Point, root_of, solve
@@ -292,7 +292,7 @@ class Problem:
         return half, used, gamma + math.sqrt(gamma**2 + max(self.radius2(alpha), 0.0)), alpha
 
 
-class LikelihoodSet:
+class LikelihoodSet(Searched, SingleEnds):
     """{θ : L(θ) ≤ β, ‖θ‖ ≤ B}; bounds are those of ellipsoids around it unless `exact`."""
 
     def __init__(self, problem: Problem, *, exact: bool, margin: float) -> None:
@@ -382,6 +382,8 @@ class LikelihoodSet:
         hessian = both.T @ solve(weighted.T @ likelihood.rows, a, both)
         hessian[1, 1] += null**2 / a
         return _Dual(value, gradient, hessian, Tuned(value, theta, mu, a))
+
+    screens_from = 64
 
     def ceiling(self, near: Any = None) -> Any:
         return self.closed_forms if self._exact else self.ellipsoids[0]

@@ -24,21 +24,15 @@ environment turns it off.
 from __future__ import annotations
 
 import copy
-import functools
-import importlib.util
-import logging
 import math
-import os
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mixbandit._checks import Array
+from mixbandit._compiling import Kernel, kernel
 from mixbandit.sets.base import BALL, ELLIPSOID, INTERIOR, IntArray
-
-logger = logging.getLogger(__name__)
 
 _EPS = float(np.finfo(np.float64).eps)
 _TINY = float(np.finfo(np.float64).tiny)
@@ -83,14 +77,14 @@ def rho(problem: Problem, alpha: Array | float, v: Array) -> tuple[Array, Array]
 def solve(problem: Problem, p: Array, null: Array, start: float, with_theta: bool) -> Solution:
     """Maximise over the set, which must have a point; `start` is a first guess at the multipliers."""
     tolerance = _THETA_TOLERANCE if with_theta else _VALUE_TOLERANCE
-    kernel = _compiled_kernel()
-    if kernel is None:
+    compiled = _compiled_kernel()
+    if compiled is None:
         return _solve_vectorised(problem, p, null, start, tolerance, with_theta)
-    return _solve_compiled(kernel, problem, p, null, start, tolerance, with_theta)
+    return _solve_compiled(compiled, problem, p, null, start, tolerance, with_theta)
 
 
 def _solve_compiled(
-    kernel: Callable[..., Any],
+    compiled: Kernel,
     problem: Problem,
     p: Array,
     null: Array,
@@ -102,36 +96,26 @@ def _solve_compiled(
     value, alpha, along_null = np.empty((3, n))
     case = np.empty(n, dtype=np.int64)
     inside = np.empty((n, len(problem.s)) if with_theta else (0, 0))
-    kernel(
+    compiled(
         problem.s, problem.root_s, problem.z, problem.excess, p, null, start, *problem.bracket,
         tolerance, ROUND_UP, MAX_STEPS, value, alpha, case, inside, along_null,
     )  # fmt: skip
     return Solution(value, alpha, case, inside if with_theta else None, along_null)
 
 
-@functools.cache
-def _compiled_kernel() -> Callable[..., Any] | None:
-    if os.environ.get("MIXBANDIT_COMPILED") == "0" or importlib.util.find_spec("numba") is None:
-        return None
-    try:
-        from mixbandit.sets._compiled import solve_rows
-
-        _check_agreement(solve_rows)
-    except Exception:  # if numba is broken, numpy does the same
-        logger.warning("numba is installed but does not work; the slower numpy solver is used", exc_info=True)
-        return None
-    return solve_rows
+def _compiled_kernel() -> Kernel | None:
+    return kernel("mixbandit.sets._compiled.solve_rows", _check_agreement)
 
 
-def _check_agreement(kernel: Callable[..., Any]) -> None:
+def _check_agreement(compiled: Kernel) -> None:
     """Raise RuntimeError unless compiled code solves a small problem as numpy does; the first call compiles it."""
     # All three cases occur.
     problem = Problem(np.array([2.0, 0.5]), np.array([0.9, 0.2]), 0.05)
     p, null = np.array([[0.6, 0.0], [0.6, 0.8], [-0.8, 0.36], [0.48, 0.14]]), np.array([0.8, 0.0, 0.48, 0.866])
-    compiled = _solve_compiled(kernel, problem, p, null, 0.1, _THETA_TOLERANCE, True)
+    found = _solve_compiled(compiled, problem, p, null, 0.1, _THETA_TOLERANCE, True)
     expected = _solve_vectorised(problem, p, null, 0.1, _THETA_TOLERANCE, True)
-    if not np.allclose(compiled.value, expected.value, rtol=1e-9, atol=0.0):
-        raise RuntimeError(f"compiled code gives {compiled.value}, numpy {expected.value}")
+    if not np.allclose(found.value, expected.value, rtol=1e-9, atol=0.0):
+        raise RuntimeError(f"compiled code gives {found.value}, numpy {expected.value}")
 
 
 def _solve_vectorised(

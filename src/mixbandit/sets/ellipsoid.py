@@ -16,11 +16,20 @@ from typing import Any
 import numpy as np
 
 from mixbandit._checks import Array
-from mixbandit.data import SAFE_SIZE, Decomposed, RidgeRegression, length, squares
-from mixbandit.sets.base import CLOSED_FORM, Maximum
+from mixbandit._compiling import Kernel, kernel
+from mixbandit.data import SAFE_SIZE, Decomposed, Ridge, RidgeRegression, length, squares
+from mixbandit.sets.base import CLOSED_FORM, Ball, Maximum, Searched, SingleEnds
+
+# Compiled code looks for the best of directions with up to this many entries, if it takes no more than this many
+# products; beyond, matrix products are faster.
+_MOST_ENTRIES, _MOST_PRODUCTS = 50_000, 20_000
+# Where that measures fewer directions than this, it would rarely be enough.
+_LEAST_MEASURED = 16
+# Fewer directions than this are not screened first.
+_MANY = 64
 
 
-class Ellipsoid(abc.ABC):
+class Ellipsoid(Searched, SingleEnds, abc.ABC):
     """An ellipsoid: it has a centre, can be sampled around it, and gives the information in directions."""
 
     is_empty = False
@@ -56,9 +65,6 @@ class Ellipsoid(abc.ABC):
         return np.asarray(
             np.log1p(np.minimum(self.widths(directions), 1.0 / SAFE_SIZE) ** 2)
         )  # squares must not overflow
-
-    def ceiling(self, near: Any = None) -> None:
-        """Nothing is cheaper."""
 
     def scaled(self, factor: float) -> Ellipsoid:
         """The ellipsoid with `factor` times the radius; its bounds are this one's centre + factor·half-width."""
@@ -137,16 +143,27 @@ class SpectralEllipsoid(Ellipsoid):
 
 
 class RidgeEllipsoid(Ellipsoid):
-    """From a triangular factor, without a decomposition of the rows.
+    """From a root of V⁻¹, without a decomposition of the rows.
 
-    `spectral` makes the same set the other way, for directions whose squares leave the range of floats.
+    `spectral` makes the same set the other way, for directions whose squares leave the range of floats. `spread` gives
+    at least the largest ‖φ‖_{V⁻¹} of directions of length 1, for features.
     """
 
-    def __init__(self, ridge: RidgeRegression, radius2: float, spectral: Callable[[], SpectralEllipsoid]) -> None:
-        self._ridge, self.radius, self._spectral = ridge, math.sqrt(radius2), spectral
+    evaluates = 1 << 30  # all at once, which takes no longer
+
+    def __init__(
+        self,
+        ridge: RidgeRegression,
+        radius2: float,
+        spectral: Callable[[], SpectralEllipsoid],
+        spread: Callable[[float], float] | None = None,
+    ) -> None:
+        self._ridge, self.radius, self._spectral, self._spread = ridge, math.sqrt(radius2), spectral, spread
+        self._best: tuple[bytes, tuple[float, float]] | None = None  # the best direction found, and its interval
 
     def _scale_radius(self, factor: float) -> None:
         super()._scale_radius(factor)
+        self._best = None
         make = self._spectral
         self._spectral = lambda: make().scaled(factor)  # type: ignore[assignment, return-value]
 
@@ -155,14 +172,49 @@ class RidgeEllipsoid(Ellipsoid):
         return self._ridge.theta
 
     def maximum(self, directions: Any) -> Array:
-        return self.interval(directions)[1]
+        found = self._ridge.measured(directions)
+        if found is None:
+            return self._spectral().maximum(directions)
+        return found[0] + self.radius * found[1]
 
     def interval(self, directions: Any) -> tuple[Array, Array]:
-        ridge = self._ridge
-        if not ridge.is_safe(directions):
+        found = self._ridge.measured(directions)
+        if found is None:
             return self._spectral().interval(directions)
-        middle, half = ridge.estimates(directions), self.radius * ridge.widths(directions)
+        middle, half = found[0], self.radius * found[1]
         return middle - half, middle + half
+
+    def ends(self, direction: Any) -> tuple[float, float]:
+        if self._best is not None and self._best[0] == direction.tobytes():
+            return self._best[1]
+        found = self._ridge.measured_one(direction)
+        if found is None:
+            return super().ends(direction)
+        middle, half = found[0], self.radius * found[1]
+        return middle - half, middle + half
+
+    def best(self, directions: Any, tie: float) -> tuple[int, float] | None:
+        ridge, n = self._ridge, len(directions)
+        if self._spread is None or not isinstance(ridge, Ridge) or directions.size > _MOST_ENTRIES:
+            return None
+        most = _MOST_PRODUCTS // len(ridge.theta) ** 2
+        if n > most and (n < _MANY or most < _LEAST_MEASURED):
+            return None
+        compiled = _compiled_best() if directions.flags.c_contiguous else None
+        if compiled is None:
+            return None
+        spread = self._spread(ridge.alpha) if n > most else math.inf
+        ends = (self.radius, spread, tie, SAFE_SIZE**2, most)
+        found, middle, half = compiled(directions, ridge.root, ridge.theta, *ends)
+        if found < 0:
+            return None
+        self._best = directions[found].tobytes(), (middle - half, middle + half)
+        return found, middle + half
+
+    def shell(self) -> Ball | None:
+        if self._spread is None:
+            return None
+        return Ball(self._ridge.theta, 1.001 * self.radius * self._spread(self._ridge.alpha))
 
     def support(self, directions: Any) -> Maximum:
         ridge = self._ridge
@@ -183,6 +235,22 @@ class RidgeEllipsoid(Ellipsoid):
 
     def contains(self, theta: Array, rtol: float) -> bool:
         return self._spectral().contains(theta, rtol)
+
+
+def _compiled_best() -> Kernel | None:
+    return kernel("mixbandit.sets._compiled_ellipsoid.best", _check_agreement)
+
+
+def _check_agreement(compiled: Kernel) -> None:
+    """Raise RuntimeError unless compiled code finds the best of a few directions; the first call compiles it."""
+    directions = np.sin(np.arange(35.0)).reshape(7, 5)
+    root = np.asfortranarray(np.eye(5) + 0.1 * np.cos(np.arange(25.0)).reshape(5, 5))
+    theta = np.linspace(-1.0, 1.0, 5)
+    values = directions @ theta + 0.3 * np.sqrt(squares(directions @ root))
+    index, middle, half = compiled(directions, root, theta, 0.3, float(np.linalg.norm(root)), 1e-9, 1e-200, 7)
+    value = middle + half
+    if index != values.argmax() or not math.isclose(value, values.max(), rel_tol=1e-12):
+        raise RuntimeError(f"compiled code finds {value} at {index}, numpy {values.max()} at {values.argmax()}")
 
 
 class AffineImage(Ellipsoid):

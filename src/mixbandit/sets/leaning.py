@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixbandit._checks import Array
-from mixbandit.sets.base import Maximum
+from mixbandit.sets.base import Maximum, Searched
 
 if TYPE_CHECKING:
     from mixbandit.sets.base import ConfidenceSet
 
 
-class Leaning:
+class Leaning(Searched):
     """Centre + factor·half-width of the interval of a set in every direction; the upper bound at factor 1."""
 
     def __init__(self, set_: ConfidenceSet, factor: float) -> None:
@@ -30,6 +30,3 @@ class Leaning:
             value=self._on_upper * upper.value - self._on_lower * lower.value,
             points=self._on_upper * upper.points + self._on_lower * lower.points,
         )
-
-    def ceiling(self, near: Any = None) -> None:
-        """Nothing is cheaper."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from mixbandit._checks import Array
-from mixbandit.sets.base import CLOSED_FORM, Maximum
+from mixbandit.sets.base import CLOSED_FORM, Maximum, Searched, SingleEnds
 
 
-class Point:
+class Point(Searched, SingleEnds):
     """{θ}: its support function is φᵀθ."""
 
     is_empty = False
@@ -27,9 +27,6 @@ class Point:
         n = len(directions)
         points = np.broadcast_to(self._theta, directions.shape)
         return Maximum(self.maximum(directions), points, np.zeros(n), np.full(n, CLOSED_FORM))
-
-    def ceiling(self, near: Array | None = None) -> None:
-        """Nothing is cheaper."""
 
     def scaled(self, factor: float) -> Point:
         return self

@@ -21,7 +21,7 @@ import numpy as np
 from mixbandit._checks import LARGEST_MULTIPLIER, SMALLEST_MULTIPLIER, Array
 from mixbandit.data import Decomposed, Ridged, length, widened
 from mixbandit.sets import dual
-from mixbandit.sets.base import ORIGIN, Maximum
+from mixbandit.sets.base import ORIGIN, Maximum, Searched, SingleEnds
 from mixbandit.sets.ellipsoid import SpectralEllipsoid
 from mixbandit.sets.leaning import Leaning
 
@@ -35,7 +35,7 @@ _NULL_TOLERANCE = 16.0 * _EPS
 _MAX_STEPS = 100
 
 
-class ResidualBall:
+class ResidualBall(Searched, SingleEnds):
     """{θ : ‖Φθ − r‖² ≤ R², ‖θ‖ ≤ B}, with R² given as its excess over the least-squares residual.
 
     `start` is a guess at the multiplier of the norm bound. `margin` is how much R² grows, beyond the least that will
@@ -43,6 +43,8 @@ class ResidualBall:
     `rounding`, how far the spectrum's residuals may be from the true ones: where R is smaller still, the set would
     be a point next to the truth.
     """
+
+    screens_from = 64
 
     def __init__(
         self,

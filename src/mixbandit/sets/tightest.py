@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from mixbandit._checks import Array
-from mixbandit.sets.base import ConfidenceSet, Maximum, chosen
+from mixbandit.sets.base import ConfidenceSet, Maximum, Searched, SingleEnds, chosen
 from mixbandit.sets.leaning import Leaning
 
 
-class Tightest:
+class Tightest(Searched, SingleEnds):
     """For each direction the smallest of the members' maxima, as closed forms at several multipliers give."""
+
+    screens_from = 64
 
     def __init__(self, members: Sequence[ConfidenceSet]) -> None:
         self._members = tuple(members)

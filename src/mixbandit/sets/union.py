@@ -9,12 +9,14 @@ import numpy as np
 
 from mixbandit._checks import Array
 from mixbandit.data import AlternativeFunctions
-from mixbandit.sets.base import ConfidenceSet, Maximum, chosen
+from mixbandit.sets.base import ConfidenceSet, Maximum, Searched, SingleEnds, chosen
 from mixbandit.sets.leaning import Leaning
 
 
-class Union:
+class Union(Searched, SingleEnds):
     """One set per space, in the order of the parts of directions. Empty members drop out: only those `left` count."""
+
+    screens_from = 64
 
     def __init__(self, members: Sequence[ConfidenceSet], left: Sequence[int] | None = None) -> None:
         self.members = tuple(members)
@@ -38,7 +40,10 @@ class Union:
 
     def ceiling(self, near: Any = None) -> Union | None:
         """The members' cheaper sets; they have none near single directions, because members differ in multipliers."""
-        return None if near is not None else Union([member.ceiling() or member for member in self.members], self.left)
+        cheaper = [member.ceiling() for member in self.members]
+        if near is not None or all(each is None for each in cheaper):
+            return None
+        return Union([each or member for each, member in zip(cheaper, self.members, strict=True)], self.left)
 
     def scaled(self, factor: float) -> Union | Leaning:
         """Centre + factor·half-width of intervals, as a score."""

@@ -1,0 +1,58 @@
+"""Compiled code where numba is installed and works, else numpy; MIXBANDIT_COMPILED=0 in the environment forbids it."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import logging
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+logger = logging.getLogger(__name__)
+
+Kernel = Callable[..., Any]
+
+_known: dict[str, Kernel | None] = {}
+_off = [os.environ.get("MIXBANDIT_COMPILED") == "0"]
+
+
+def kernel(name: str, check: Callable[[Kernel], None]) -> Kernel | None:
+    """The compiled function `module.function`, or None.
+
+    When it is first asked for, `check` compiles it, and raises RuntimeError if it disagrees with numpy.
+    """
+    if _off[-1]:
+        return None
+    if name not in _known:
+        _known[name] = _found(name, check)
+    return _known[name]
+
+
+def _found(name: str, check: Callable[[Kernel], None]) -> Kernel | None:
+    if importlib.util.find_spec("numba") is None:
+        return None
+    module, _, function = name.rpartition(".")
+    try:
+        found: Kernel = getattr(importlib.import_module(module), function)
+        check(found)
+    except Exception:  # if numba is broken, numpy does the same
+        logger.warning("numba is installed but does not work; slower numpy code is used", exc_info=True)
+        return None
+    return found
+
+
+@contextlib.contextmanager
+def off() -> Iterator[None]:
+    """Numpy alone, for comparisons."""
+    _off.append(True)
+    try:
+        yield
+    finally:
+        _off.pop()
+
+
+def forget() -> None:
+    """Look for compiled code again."""
+    _known.clear()

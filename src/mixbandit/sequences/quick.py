@@ -1,0 +1,94 @@
+"""The paper's set from ridge regression alone, for the few directions that a decision needs.
+
+With a mixture N(0, cΦΦᵀ), and L = σ² ln det(ΦᵀΦ/α₀ + I) + 2σ² ln(1/δ), R² is L plus the ridge loss at α₀ = σ²/c, and
+
+    ρ(α) = L + αB² + (α₀ − α)θ̂_{α₀}ᵀθ̂_α.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from mixbandit._checks import Array
+from mixbandit.data import Factor, Ridge, widened
+from mixbandit.sets import KrylovBall, Near, ResidualBall, RidgeEllipsoid, typical_multiplier
+
+# In fewer dimensions a decomposition takes no longer.
+_LEAST_DIM = 8
+# If the closed form at α₀ is larger than typical maxima by more than this many half-widths, multipliers are best found
+# from a typical one, and those smaller than that share of it from α₀.
+_LOOSE, _MUCH_SMALLER = 0.15, 0.02
+# Bounds keep ten digits up to this ratio of the largest entry of the triangular factor of ΦᵀΦ + α₀I to √α₀.
+_WELL_CONDITIONED = 1e4
+_ROUND_UP = 1e-14
+
+
+class Stated(NamedTuple):
+    """What is assumed."""
+
+    sigma: float
+    delta: float
+    norm_bound: float
+
+    def allowed(self, ridge: Ridge) -> float:
+        """L, from ridge regression at α₀."""
+        return self.sigma**2 * (ridge.log_det - 2.0 * math.log(self.delta))
+
+
+def krylov_ball(data: Factor, own: Ridge, stated: Stated, whole: Callable[[], ResidualBall]) -> KrylovBall | None:
+    """The set, given ridge regression at α₀; None where that is not enough.
+
+    The set must not be empty; `whole` makes it by decomposition.
+    """
+    if data.dim < _LEAST_DIM or not data.folded.count or own.peak2 > _WELL_CONDITIONED**2 * own.alpha:
+        return None
+    # Where roundings count they must be added to R, whose square is L or more.
+    allowed = stated.allowed(own)
+    least = math.sqrt(allowed)
+    if widened(least, data.rounding(stated.norm_bound)) > least:
+        return None
+    start, excess = _typical_multiplier(data, own.alpha, stated)
+    nearest, smallest = own, data.folded.least_eigenvalue
+    views: tuple[Near, ...] = (_view(own, own, allowed, stated.norm_bound, smallest, start, 0.0),)
+    if start > own.alpha and excess > _LOOSE:
+        nearest = data.ridge(start)
+        views = (_view(nearest, own, allowed, stated.norm_bound, smallest, start, _MUCH_SMALLER), *views)
+    radius2 = views[0].rho + nearest.alpha * stated.norm_bound**2
+    if not radius2 > 0.0:
+        return None
+    spread = None if data.folded.is_scarce else data.folded.spread
+    outer = RidgeEllipsoid(nearest, radius2, lambda: whole().closed_form(nearest.alpha), spread)
+    return KrylovBall(views, outer, whole)
+
+
+def _view(ridge: Ridge, own: Ridge, allowed: float, bound: float, smallest: float, start: float, least: float) -> Near:
+    """The set from ridge regression at any α, with ρ − αB² rounded up; `allowed` is L."""
+    shift = 0.0 if ridge is own else (own.alpha - ridge.alpha) * float(own.theta @ ridge.theta)
+    rho = allowed + shift + _ROUND_UP * (allowed + abs(shift))
+    return Near(ridge.alpha, ridge.root, ridge.white, rho, bound, smallest, start, least, {})
+
+
+def _typical_multiplier(data: Factor, alpha0: float, stated: Stated) -> tuple[float, float]:
+    """The multiplier of the norm bound in some direction, at least α₀, and how loose the closed form at α₀ is there.
+
+    It comes from the rows folded in, so that it rarely changes, and a run loaded from a file finds the same one.
+    """
+    known = data.folded.derived.get((stated, alpha0))
+    if known is None:
+        ridge = data.folded.ridge(alpha0)
+        view = _view(ridge, ridge, stated.allowed(ridge), stated.norm_bound, 0.0, alpha0, 0.0)
+        found = typical_multiplier(view, _some_direction(data.dim) @ ridge.root)
+        known = (alpha0, 0.0) if found is None else (max(found[0], alpha0), found[1])
+        data.folded.derived[stated, alpha0] = known
+    return known
+
+
+@functools.cache
+def _some_direction(dim: int) -> Array:
+    """A unit vector without a preference for any coordinate."""
+    return np.asarray(np.random.default_rng(0).choice((-1.0, 1.0), dim) / math.sqrt(dim))

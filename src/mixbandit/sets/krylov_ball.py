@@ -1,0 +1,94 @@
+"""The set of the paper as ridge regression knows it: few directions are bounded without decomposing the rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from mixbandit._checks import Array
+from mixbandit.data import SAFE_SIZE
+from mixbandit.sets import krylov
+from mixbandit.sets.base import Maximum, Searched
+from mixbandit.sets.ellipsoid import RidgeEllipsoid
+from mixbandit.sets.leaning import Leaning
+from mixbandit.sets.residual_ball import ResidualBall
+
+# More directions than this at once are worth a decomposition.
+_FEW = 3
+# Among more than this, most are excluded before products with W are formed.
+_SOME = 64
+
+
+class KrylovBall(Searched):
+    """The same set as `whole`, which must not be empty; that one is only made when it is needed.
+
+    `views` are the set seen from ridge regression at one multiplier or two; the first one that can bound a direction
+    does. `outer` is the closed form at the multiplier of the first.
+    """
+
+    is_empty = False
+    screens_from, evaluates = 2, 1
+
+    def __init__(self, views: Sequence[krylov.Near], outer: RidgeEllipsoid, whole: Callable[[], ResidualBall]) -> None:
+        self._views, self._outer, self._whole = views, outer, whole
+        self._known: dict[bytes, tuple[float, float]] = {}
+
+    def maximum(self, directions: Array) -> Array:
+        if len(directions) > _FEW:
+            return self._whole().maximum(directions)
+        return np.array([self._ends(row)[1] for row in directions])
+
+    def interval(self, directions: Array) -> tuple[Array, Array]:
+        if len(directions) > _FEW:
+            return self._whole().interval(directions)
+        both = np.array([self._ends(row) for row in directions]).reshape(-1, 2)
+        return both[:, 0], both[:, 1]
+
+    def ends(self, direction: Array) -> tuple[float, float]:
+        return self._ends(direction[0])
+
+    def best(self, directions: Array, tie: float) -> tuple[int, float] | None:
+        if len(directions) > _SOME:
+            return None
+        found = krylov.best(self._views[0], directions, self._outer.centre, self._outer.radius, tie)
+        if found is None:
+            return None
+        index, low, high = found
+        self._known[directions[index].tobytes()] = low, high
+        return index, high
+
+    def _ends(self, row: Array) -> tuple[float, float]:
+        key = row.tobytes()
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._solved(row)
+        return found
+
+    def _solved(self, row: Array) -> tuple[float, float]:
+        size = math.sqrt(np.vdot(row, row))  # unlike @, it says nothing where squares overflow
+        if SAFE_SIZE < size < 1.0 / SAFE_SIZE:
+            for view in self._views:
+                found = krylov.interval(view, (row @ view.root) / size)
+                if found is not None:
+                    return size * found[0], size * found[1]
+        low, high = self._whole().interval(row[None])
+        return float(low[0]), float(high[0])
+
+    def support(self, directions: Array) -> Maximum:
+        return self._whole().support(directions)
+
+    def ceiling(self, near: Any = None) -> RidgeEllipsoid | None:
+        return self._outer if near is None else None
+
+    def scaled(self, factor: float) -> KrylovBall | Leaning:
+        """Centre + factor·half-width of intervals, as a score."""
+        return self if factor == 1.0 else Leaning(self, factor)
+
+    def opened(self) -> KrylovBall:
+        return self
+
+    def contains(self, theta: Array, rtol: float) -> bool:
+        return self._whole().contains(theta, rtol)
