@@ -33,6 +33,7 @@ from mixbandit.sequences import (
     OFULSequence,
     UnknownNoise,
 )
+from mixbandit.sharding import learn_in_shards
 from mixbandit.simulate import run
 from mixbandit.tuning import Assumptions, Categorical, Float, Int, Space, Tuner, certify, certify_finalists
 
@@ -82,6 +83,7 @@ __all__ = [
     "certify",
     "certify_finalists",
     "compare_means",
+    "learn_in_shards",
     "load",
     "regret",
     "run",

@@ -100,7 +100,7 @@ def test_an_interrupt_never_lets_a_reward_count_twice(monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Moment, "after", interrupted)
+        patched.setattr(Moment, "with_data", interrupted)
         with pytest.raises(KeyboardInterrupt):
             policy.tell(choice, 0.1)
     policy.tell(choice, reward(choice, 0))

@@ -418,6 +418,12 @@ FUNCTIONS: dict[str, Callable[[], Arguments]] = {
     },
     "stop_when": lambda: {"gap": 0.1, "every": 10},
     "load_dataset": lambda: {"name": "raisin"},
+    "learn_in_shards": lambda: {
+        "sequence": mb.MartingaleMixture(2, sigma=0.1, norm_bound=2.0),
+        "shards": [(ARMS.actions[:2].copy(), [0.1, 0.2])],
+        "load": None,
+        "jobs": 1,
+    },
     "compare_means": lambda: {
         "a_values": [0.4, 0.5, 0.9],
         "b_values": [0.1, 0.3],
@@ -494,7 +500,8 @@ def _saved() -> str:
 
 
 _PLAYING: dict[str, Callable[[], Arguments]] = {
-    "ask": lambda: {"arms": None, "context": None, "n": None, "distinct": True},
+    "ask": lambda: {"arms": None, "context": None, "n": None, "distinct": True, "contexts": None},
+    "choose_many": lambda: {"contexts": None, "arms": ARMS.actions.copy()},
     "adopt": lambda: {"action": ARMS.actions[0].copy(), "context": None},
     "tell": lambda: {"choice": 6, "reward": 0.3, "sigma": None},
     "cancel": lambda: {"choice": 6, "played": False},
@@ -504,7 +511,8 @@ _PLAYING: dict[str, Callable[[], Arguments]] = {
 }
 _IN_CONTEXT: dict[str, Callable[[], Arguments]] = {
     **_PLAYING,
-    "ask": lambda: {"arms": None, "context": [0.2, 0.7], "n": None, "distinct": True},
+    "ask": lambda: {"arms": None, "context": [0.2, 0.7], "n": None, "distinct": True, "contexts": None},
+    "choose_many": lambda: {"contexts": [[0.2, 0.7], [0.1, 0.3]], "arms": None},
     "adopt": lambda: {"action": ARMS.actions[0].copy(), "context": [0.2, 0.7]},
     "learn": lambda: {"actions": np.ones((2, 4)), "rewards": [0.1, 0.2], "sigma": None},
     "certificate": lambda: {"over": None, "context": [0.2, 0.7], "proof": None},

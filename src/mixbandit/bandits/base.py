@@ -19,10 +19,11 @@ from mixbandit._checks import LARGEST_BATCH, as_generator, as_path, as_vector, f
 from mixbandit._files import write_state
 from mixbandit._schema import check_type, checked
 from mixbandit.actions import Arms, Region, as_region, offered
-from mixbandit.bandits import choosing, persistent, stored
+from mixbandit.bandits import choosing, many, persistent, stored
 from mixbandit.bandits.choice import Choice
 from mixbandit.bandits.choosing import READING_SEED, Turn
 from mixbandit.bandits.history import regret_in_hindsight
+from mixbandit.bandits.many import Decisions
 from mixbandit.bandits.rules import ActingRule
 from mixbandit.bandits.state import State, parse_told
 from mixbandit.certificates import Certificate, certificate
@@ -131,6 +132,8 @@ class Policy:
         n: int,
         distinct: bool = True,
     ) -> list[Choice]: ...
+    @overload
+    def ask(self, arms: Region | ArrayLike | None = None, *, contexts: ArrayLike) -> list[Choice]: ...
 
     def ask(
         self,
@@ -139,13 +142,25 @@ class Policy:
         context: ArrayLike | None = None,
         n: int | None = None,
         distinct: bool = True,
+        contexts: ArrayLike | None = None,
     ) -> Choice | list[Choice]:
         """Choose an action, or a list of n, among `arms` or else the policy's own actions.
 
         With a `context`, features see rows (context, action). Pending choices are treated as if they had returned their
         expected reward, so that asking again gives something else worth trying. A list holds different arms as long as
-        there are enough of them, unless `distinct` is False. On an error nothing changes.
+        there are enough of them, unless `distinct` is False. With `contexts` (n, k) there is a choice for each; all are
+        made at this moment, from told rewards only, as by `choose_many`. On an error nothing changes.
         """
+        if contexts is not None:
+            if context is not None or n is not None:
+                raise InvalidInput("contexts come without context and n: there is one choice for each")
+            offer = many.as_offer(self.state.moment.model, self._actions, contexts, arms)
+            found = _decided(self, self._noted(), offer, track_regret=self.track_regret)
+            options = {"track_regret": self.track_regret, "remembered": self.keep_history}
+            chosen, self.state = many.registered(
+                self.state, self._actions if arms is None else arms, offer, found, **options
+            )
+            return chosen
         turn = self._turn(arms, context, "arms")
         count = 1 if n is None else positive_int(n, "n", LARGEST_BATCH)
         state = self._noted()
@@ -158,7 +173,7 @@ class Policy:
             distinct=flag(distinct, "distinct"),
             track_regret=self.track_regret,
         )
-        self.state = self._consistent(new, choices)
+        self.state = _consistent(self, new, choices)
         return choices[0] if n is None else choices
 
     def adopt(self, action: ArrayLike, *, context: ArrayLike | None = None) -> Choice:
@@ -172,7 +187,7 @@ class Policy:
         index, state = turn.region.index_of(row), self._noted()
         optimum = choosing.largest_upper(state, self.rule, turn) if self.track_regret else None
         choice = choosing.made(state, turn, state.rounds, row, index, self.rule, optimum)
-        self.state = self._consistent(choosing.with_choices(state, turn, [choice]), [choice])
+        self.state = _consistent(self, choosing.with_choices(state, turn, [choice]), [choice])
         return choice
 
     def tell(
@@ -201,6 +216,16 @@ class Policy:
         happened = flag(played, "played")
         self.state = self.state.without(self.state.awaited(choice, held=True), played=happened)
         return self
+
+    def choose_many(self, contexts: ArrayLike | None = None, *, arms: Region | ArrayLike | None = None) -> Decisions:
+        """What to play for many contexts (n, k) at once, as arrays: indices of arms, and lower and upper bounds.
+
+        `arms` are the policy's own unless given: (K, m) for all, or (n, K, m), one set for each decision. All decisions
+        are made at this moment, from told rewards only; none is registered, so `learn(decisions.rows, rewards)` takes
+        the place of `tell`, and they do not count in regret bounds. Asking again without new rewards decides the same.
+        """
+        offer = many.as_offer(self.state.moment.model, self._actions, contexts, arms)
+        return _decided(self, self._noted(), offer, track_regret=False)
 
     def learn(self, actions: ArrayLike, rewards: ArrayLike, sigma: ArrayLike | None = None) -> Self:
         """Learn from data collected elsewhere: a log, another tuner. Rows are (context, action)."""
@@ -274,7 +299,7 @@ class Policy:
         """The input of a decision; directions of the policy's own arms are computed once."""
         model = self.state.moment.model
         assert model.dim_in is not None  # settled when the policy was made
-        region, vector = offered(self._actions, given, context, model.dim_in, name)
+        region, vector = offered(self._actions, given, context, model.dim_in, name, borrow=not self.keep_history)
         if not isinstance(region, Arms):
             directions = None
         elif region is not self._actions:
@@ -296,9 +321,20 @@ class Policy:
             self.sequence.refute(found)
         return self.state
 
-    def _consistent(self, state: State, choices: list[Choice]) -> State:
-        """The state after these choices, marked as refuted if their bounds contradict a known range."""
-        if state.refuted or state.moment.response.range is None or all(choice.trusted for choice in choices):
-            return state
-        self.sequence.refute(_OUTSIDE)
-        return state._replace(refuted=True)
+
+def _decided(policy: Policy, state: State, offer: many.Offer, *, track_regret: bool) -> Decisions:
+    """The decisions at a state; the policy is marked as refuted if their bounds contradict a known range."""
+    options: dict[str, bool] = {"refuted": state.refuted, "track_regret": track_regret}
+    found = many.decide(state.moment, policy.rule, offer, (state.seed, state.rounds), **options)
+    if not found.trusted and not policy.state.refuted:
+        policy.sequence.refute(_OUTSIDE)
+        policy.state = policy.state._replace(refuted=True)
+    return found
+
+
+def _consistent(policy: Policy, state: State, choices: list[Choice]) -> State:
+    """The state after these choices, marked as refuted if their bounds contradict a known range."""
+    if state.refuted or state.moment.response.range is None or all(choice.trusted for choice in choices):
+        return state
+    policy.sequence.refute(_OUTSIDE)
+    return state._replace(refuted=True)

@@ -39,6 +39,7 @@ class Choice:
     context: Array | None
     moment: Moment | None  # when it was chosen
     within: ConfidenceSet | None  # the set that its bounds come from
+    direction: Any  # its feature vector, (1, d), while it is at hand; None for kernels
     optimum: float | None  # the largest upper bound of what could have been chosen, where regret is tracked
     refuted: bool  # whether the assumptions had been refuted by then
     given: Known | None  # what is known about it, once computed
@@ -57,16 +58,17 @@ class Choice:
         width: float | None = None,
         moment: Moment | None = None,
         within: ConfidenceSet | None = None,
+        direction: Any = None,
         optimum: float | None = None,
         refuted: bool = False,
         given: Known | None = None,
     ) -> None:
         if lower is not None and upper is not None:
             given = Known(as_number(lower, "lower"), as_number(upper, "upper"), trusted, width)
-        self.__dict__.update(
-            id=id, action=action, label=label, index=index, context=context, moment=moment, within=within,
-            optimum=optimum, refuted=refuted, given=given,
-        )  # fmt: skip
+        own = self.__dict__  # frozen to others
+        own["id"], own["action"], own["label"], own["index"], own["context"] = id, action, label, index, context
+        own["moment"], own["within"], own["direction"] = moment, within, direction
+        own["optimum"], own["refuted"], own["given"] = optimum, refuted, given
 
     @property
     def lower(self) -> float:
@@ -99,7 +101,7 @@ class Choice:
     def __getstate__(self) -> dict[str, Any]:
         # Pickle the bounds as numbers, not the sets.
         self.close()
-        return dict(self.__dict__)
+        return {**self.__dict__, "direction": None}
 
     def close(self) -> None:
         """Compute the bounds now, so that the moment need not be kept."""
@@ -110,9 +112,8 @@ class Choice:
         moment = self.moment
         if moment is None:
             raise InvalidInput(f"choice {self.id} came with neither bounds nor a moment to compute them from")
-        direction = moment.directions(self.row[None])
-        lower, upper, contradicts = moment.interval(direction, self.within)
-        low, high = float(lower[0]), float(upper[0])
+        direction = moment.directions(self.row[None]) if self.direction is None else self.direction
+        low, high, contradicts = moment.response.ends(*(self.within or moment.exact).ends(direction))
         width = None if self.optimum is None else max(moment.response.most(self.optimum), high) - low
         return Known(low, high, not (self.refuted or moment.is_refuted or contradicts), width)
 

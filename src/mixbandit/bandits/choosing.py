@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,9 +11,10 @@ from mixbandit._checks import Array
 from mixbandit.actions import Arms, Box, MixedBox, Region
 from mixbandit.bandits import persistent
 from mixbandit.bandits.choice import Choice
+from mixbandit.bandits.crowd import Crowd
 from mixbandit.bandits.history import Chosen
 from mixbandit.bandits.rules import ActingRule
-from mixbandit.bandits.state import Anticipated, State
+from mixbandit.bandits.state import MOST_ROWS, Anticipated, State
 from mixbandit.search import THOROUGH, ArmsField, BoxField, Effort, Entropy
 from mixbandit.sequences import Moment
 
@@ -57,8 +59,11 @@ def choose(
     worth trying.
     """
     moment, region = state.moment, turn.region
+    if count == 1 and not state.pending[1] and isinstance(region, Arms):
+        return _choose_arm(state, rule, turn, track_regret=track_regret)
     place = field(turn, moment, (state.seed, state.rounds), state.warm, effort)
     taken = [choice.row for choice in persistent.values(state.pending)] if isinstance(region, Box) else []
+    state = crowded(state)
     anticipated = _anticipated(state)
     acting, expected = moment if anticipated is None else anticipated.moment, anticipated
     choices: list[Choice] = []
@@ -83,25 +88,35 @@ def choose(
     return choices, with_choices(state, turn, choices, anticipated=expected, warm=warm)
 
 
+def _choose_arm(state: State, rule: ActingRule, turn: Turn, *, track_regret: bool) -> tuple[list[Choice], State]:
+    """The same for one arm while nothing is pending, in short."""
+    place = ArmsField(turn.region.actions, turn.directions, (state.seed, state.rounds))  # type: ignore[union-attr]
+    found, largest = rule.select(state.moment, place, state.rounds + 1)
+    if track_regret and largest is None:
+        largest = largest_upper(state, rule, turn)
+    choices = [made(state, turn, state.rounds, found.row, found.arm, rule, largest if track_regret else None)]
+    return choices, with_choices(state, turn, choices)
+
+
 def made(
     state: State, turn: Turn, number: int, row: Array, index: int | None, rule: ActingRule, optimum: float | None
 ) -> Choice:
     """A choice, with what is needed to compute its bounds."""
     moment, region, context, labels = state.moment, turn.region, turn.context, None
-    # Larger directions could be chosen, but not learnt from.
-    if isinstance(region, Arms):
+    if isinstance(region, Arms) and index is not None:
         labels = region.labels
-        moment.model.check_learnable(turn.directions[index])
-    else:
-        moment.model.check_learnable(moment.directions(row[None]))
+    row = row.copy()
+    direction = moment.directions(row[None])  # on its own: those of all arms at once may differ in the last digit
+    moment.model.check_learnable(direction)  # larger ones could be chosen, but not learnt from
     return Choice(
         number,
-        (row if context is None else row[len(context) :]).copy(),
+        row if context is None else row[len(context) :],
         None if labels is None or index is None else labels[index],
         index=index,
         context=context,
         moment=moment,
         within=rule.reported(moment),
+        direction=None if moment.model.dim is None else direction,  # sections of a kernel hold on to more
         optimum=optimum,
         refuted=state.refuted,
     )
@@ -109,14 +124,16 @@ def made(
 
 def with_choices(state: State, turn: Turn, choices: list[Choice], **others: Any) -> State:
     """The state with these choices pending and the fields in `others` replaced."""
-    pending, history = state.pending, state.history
+    pending, history, crowd = state.pending, state.history, state.crowd
     for choice in choices:
         pending = persistent.put(pending, choice.id, choice)
+        if crowd is not None:
+            crowd = crowd.with_row(choice.id, _feature_row(state.moment, choice))
         if turn.remembered:
             region = None if turn.is_own else turn.region
             history = persistent.put(history, choice.id, Chosen(choice.row, region))
     searched, rounds = state.searched or isinstance(turn.region, Box), state.rounds + len(choices)
-    return state._replace(pending=pending, rounds=rounds, searched=searched, history=history, **others)
+    return state._replace(pending=pending, rounds=rounds, searched=searched, history=history, crowd=crowd, **others)
 
 
 def largest_upper(state: State, rule: ActingRule, turn: Turn) -> float:
@@ -125,9 +142,30 @@ def largest_upper(state: State, rule: ActingRule, turn: Turn) -> float:
     return place.maximise(rule.reported(state.moment)).value
 
 
+def crowded(state: State) -> State:
+    """The state, with its pending choices summed up if there are many and the rule allows it."""
+    moment = state.moment
+    if state.crowd is not None or state.anticipated is not None or not moment.rule.sums_up:
+        return state
+    pending = list(itertools.islice(persistent.values(state.pending), MOST_ROWS + 1))
+    if len(pending) <= MOST_ROWS:
+        return state
+    rows = ((choice.id, _feature_row(moment, choice)) for choice in persistent.values(state.pending))
+    return state._replace(crowd=Crowd.of(rows))
+
+
+def _feature_row(moment: Moment, choice: Choice) -> Array:
+    direction = moment.directions(choice.row[None]) if choice.direction is None else choice.direction
+    return np.asarray(direction[0])
+
+
 def _anticipated(state: State) -> Anticipated | None:
     """The moment as if all pending choices had returned their expected rewards; None if nothing is anticipated."""
     known = state.anticipated or Anticipated(state.moment, 0)
+    if known.up_to == 0 and state.crowd is not None:
+        moment, factor = state.moment, state.crowd.factor
+        data = moment.rule.learn(moment.data, factor, factor, factor @ moment.closed_form.centre, None)
+        return Anticipated(moment.with_data(data), state.rounds)
     if known.up_to == 0:
         rows = [choice.row for choice in persistent.values(state.pending)]
     else:

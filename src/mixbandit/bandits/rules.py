@@ -14,10 +14,11 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mixbandit._checks import Array, multipliers, nonnegative
 from mixbandit.errors import NoTheory
-from mixbandit.search import Field, Found, InformationPerRegret
+from mixbandit.search import ArmsField, Field, Found, InformationPerRegret, best_arms
 from mixbandit.sequences import Moment
 from mixbandit.sets import ConfidenceSet, Point
 
@@ -63,6 +64,20 @@ class ActingRule(abc.ABC):
     def select(self, moment: Moment, field: Field, round_: int) -> Selection:
         """What to play in `round_` ≥ 1, from a moment that anticipates pending rewards."""
 
+    def select_many(
+        self, moment: Moment, rows: Array, directions: Any, arms: int, round_: int, rng: np.random.Generator
+    ) -> tuple[NDArray[np.int64], Array | None]:
+        """For each group of `arms` rows (n·arms, dim_in) the index of what to play, (n,), and the largest upper bounds.
+
+        The latter are None if the rule did not compute them.
+        """
+        chosen = []
+        for first in range(0, len(rows), arms):
+            part = slice(first, first + arms)
+            found, _ = self.select(moment, ArmsField(rows[part], directions[part], rng), round_)
+            chosen.append(found.arm)
+        return np.array(chosen, dtype=np.int64), None
+
     @abc.abstractmethod
     def worst_case(self, moment: Moment) -> str:
         """Whether a regret bound is known in advance, in words."""
@@ -102,6 +117,12 @@ class Optimism(ActingRule):
             return found, found.value
         return field.maximise(score.scaled(self.exploration)), None
 
+    def select_many(
+        self, moment: Moment, rows: Array, directions: Any, arms: int, round_: int, rng: np.random.Generator
+    ) -> tuple[NDArray[np.int64], Array | None]:
+        indices, best = best_arms(moment.at(self.alpha).scaled(self.exploration), directions, arms, rng)
+        return indices, best if self.exploration == 1.0 else None
+
     def worst_case(self, moment: Moment) -> str:
         if self.exploration < 1.0:
             return (
@@ -136,6 +157,14 @@ class LeastRegretPerInformation(ActingRule):
         ellipsoid = moment.closed_form
         optimum = field.maximise(ellipsoid).value
         return field.maximise(InformationPerRegret(ellipsoid, optimum)), optimum
+
+    def select_many(
+        self, moment: Moment, rows: Array, directions: Any, arms: int, round_: int, rng: np.random.Generator
+    ) -> tuple[NDArray[np.int64], Array | None]:
+        ellipsoid = moment.closed_form
+        optimum = ellipsoid.maximum(directions).reshape(-1, arms).max(axis=1)
+        score = InformationPerRegret(ellipsoid, np.repeat(optimum, arms))
+        return best_arms(score, directions, arms, rng)[0], optimum
 
     def worst_case(self, moment: Moment) -> str:
         return "No a priori regret bound is computed for information-directed sampling."

@@ -24,8 +24,12 @@ from mixbandit._checks import (
 )
 from mixbandit.bandits import persistent
 from mixbandit.bandits.choice import Choice
+from mixbandit.bandits.crowd import Crowd
 from mixbandit.errors import InvalidInput
 from mixbandit.sequences import Moment, seen_refuted
+
+# More pending choices than this are summed up.
+MOST_ROWS = 16
 
 
 class Held(NamedTuple):
@@ -58,6 +62,7 @@ class State(NamedTuple):
     warm: Array | None = None  # where the last search over a box ended
     anticipated: Anticipated | None = None
     since: int = 0  # choices from this id on were made at this moment
+    crowd: Crowd | None = None  # the feature rows of the pending choices, once there are many
 
     def awaited(self, choice: Choice | int, *, held: bool = False) -> Choice:
         """The choice that waits for its reward or, if `held`, whose reward is held back; InvalidInput for others."""
@@ -70,7 +75,7 @@ class State(NamedTuple):
             waiting = ", ".join(str(c.id) for c, _ in zip(persistent.values(self.pending), range(5), strict=False))
             problem = "has been told or cancelled already" if known else "is unknown"
             raise InvalidInput(f"choice {shown(int(number))} {problem}; waiting for rewards: {waiting or 'none'}")
-        if not held and persistent.get(self.held, found.id) is not None:
+        if not held and self.held is not persistent.EMPTY and persistent.get(self.held, found.id) is not None:
             raise InvalidInput(f"choice {number} has been told already; its reward waits for earlier choices")
         if choice is not found and isinstance(choice, Choice) and not np.array_equal(choice.action, found.action):
             raise InvalidInput(f"choice {number} was made by another bandit: its action is {choice.action}")
@@ -91,13 +96,29 @@ class State(NamedTuple):
 
     def told(self, choices: list[Choice], rewards: Array, levels: list[float | None]) -> State:
         """After these rewards, which count at once."""
-        moment = self.moment.after(np.array([choice.row for choice in choices]), rewards, self._weights(levels))
+        first = choices[0]
+        if len(choices) == 1 and first.direction is not None and levels[0] is None:
+            moment = self.moment.after_choice(first.row[None], first.direction, rewards)
+        else:
+            rows = np.array([choice.row for choice in choices])
+            moment = self.moment.after(rows, rewards, self._weights(levels))
         self._close_moment()
         pending, held = self.pending, self.held
         for choice in choices:
-            pending, held = persistent.drop(pending, choice.id), persistent.drop(held, choice.id)
-        settled = self._settled(choices)
-        return self._replace(moment=moment, anticipated=None, since=self.rounds, pending=pending, held=held, **settled)
+            pending = persistent.drop(pending, choice.id)
+            if held is not persistent.EMPTY:
+                held = persistent.drop(held, choice.id)
+        settled, widths, refuted = self._settled(choices)
+        return State(
+            moment, self.seed, self.rounds, pending, held, settled, widths, self.searched, refuted, self.history,
+            self.warm, None, self.rounds, self._crowd_without(choices),
+        )  # fmt: skip
+
+    def _crowd_without(self, choices: list[Choice]) -> Crowd | None:
+        crowd = self.crowd
+        for choice in () if crowd is None else choices:
+            crowd = crowd.without(choice.id)  # type: ignore[union-attr]
+        return crowd if crowd is not None and crowd.count > MOST_ROWS else None
 
     def _weights(self, levels: list[float | None]) -> Array | None:
         if not any(levels):  # levels are positive
@@ -128,23 +149,28 @@ class State(NamedTuple):
 
     def settling(self, choices: list[Choice]) -> State:
         """With choices counted for good in the regret bound, and any refutation by their bounds recorded."""
-        return self._replace(**self._settled(choices))
+        settled, widths, refuted = self._settled(choices)
+        return self._replace(settled=settled, widths=widths, refuted=refuted)
 
-    def _settled(self, choices: list[Choice]) -> dict[str, Any]:
+    def _settled(self, choices: list[Choice]) -> tuple[int, float | None, bool]:
         widths, refuted = self.widths, self.refuted or seen_refuted(self.moment)
         for choice in choices:
             known = choice.known
             widths = None if widths is None or known.width is None else widths + known.width
             refuted |= not known.trusted
-        return {"settled": self.settled + len(choices), "widths": widths, "refuted": refuted}
+        return self.settled + len(choices), widths, refuted
 
     def without(self, choice: Choice, *, played: bool) -> State:
         """After a choice whose reward will never come."""
         choice.close()
         pending, held = persistent.drop(self.pending, choice.id), persistent.drop(self.held, choice.id)
-        new = self._replace(pending=pending, held=held, anticipated=None)
+        crowd = self._crowd_without([choice])
+        new = self._replace(pending=pending, held=held, anticipated=None, crowd=crowd)
         new = new.settling([choice]) if played else new._replace(history=persistent.drop(self.history, choice.id))
         return new.released()
+
+
+_NO_LEVEL: list[float | None] = [None]
 
 
 def parse_told(
@@ -158,6 +184,8 @@ def parse_told(
         choices = [state.awaited(choice)]  # type: ignore[arg-type]
         number = as_reward(reward, "reward")
         values = np.array([number])
+        if sigma is None and state.moment.rule.value_range is None and -LARGEST_DATUM <= number <= LARGEST_DATUM:
+            return choices, values, _NO_LEVEL  # the usual case, without further checks
     else:
         given = _several(choice)
         values = as_float_array(reward, "reward").ravel()
