@@ -42,8 +42,7 @@ docs: $(VENV)/stamp-docs
 	$(BIN)/mkdocs build --strict --quiet
 
 bench: $(VENV)/stamp-bench
-	$(BIN)/python benchmarks/bounds.py
-	$(BIN)/python benchmarks/rounds.py
+	$(BIN)/mixbandit bench
 	$(BIN)/python benchmarks/svm.py
 	$(BIN)/python benchmarks/asking.py
 

@@ -1,6 +1,7 @@
 """The code on the pages runs, their commands exist, and their numbers and promises are no more than what holds."""
 
 import csv
+import json
 import re
 from pathlib import Path
 
@@ -120,16 +121,22 @@ def test_the_numbers_of_the_readme_are_those_of_the_results():
     assert f"CMM-UCB was {less[0]:.0f} % below OFUL's, that of AMM-UCB {less[1]:.0f} % below" in text
     assert {row[name] for row in regret.values() for name in ("regret_missed", "certificate_missed")} == {"0"}
 
-    binding = [row for row in rows("bounds.csv") if row["norm_bound"] == "B = ‖θ*‖"]
-    faster = {row["method"]: [] for row in binding}
-    for row in binding:
-        faster[row["method"]].append(float(row["faster_than_cvxpy"]))
-    assert "1,000 to 1,500 times less" in text
-    assert 1000 <= min(faster["exact"]) <= max(faster["exact"]) <= 1500
-    assert "with numpy alone 520 to 670 times less" in text
-    assert 520 <= min(faster["exact, numpy only"]) <= max(faster["exact, numpy only"]) <= 675
-    assert "for a single action about 3 times less" in text
-    assert all(round(factor) in (3, 4) for factor in faster["exact, one action"])
+    measured = json.loads((RESULTS / "bench/bounds-growth-memory.json").read_text(encoding="utf-8"))
+    faster = {row["method"]: [] for row in measured["bounds"]}
+    for row in measured["bounds"]:
+        if row["norm_bound"] != "10":
+            faster[row["method"]].append(row["times_faster_than_cvxpy"])
+    exact, plain = faster["exact, 1,000 actions"], faster["exact, 1,000 actions, numpy only"]
+    assert "take 1,400 to 1,700 times less" in text
+    assert 1400 <= min(exact) <= max(exact) <= 1700
+    assert "with numpy alone 650 to 810 times less" in text
+    assert 650 <= min(plain) <= max(plain) <= 810
+    played = json.loads((RESULTS / "bench/rounds.json").read_text(encoding="utf-8"))["rounds"]
+    few = {row["player"]: row["microseconds"] for row in played if (row["d"], row["arms"]) == (20, 10)}
+    assert "takes about 100 µs; river's LinUCB takes twice that, MABWiser's eight times" in text
+    assert 95 <= few["CMM-UCB"] <= 105
+    assert few["river LinUCBDisjoint"] >= 2 * few["CMM-UCB"]
+    assert few["MABWiser LinUCB"] >= 8 * few["CMM-UCB"]
 
     far = [abs(float(r["difference"])) for r in rows("paper/table1.csv")
            if r["measure"] == "mean" and r["algorithm"] in ("CMM-UCB", "AMM-UCB", "OFUL")]  # fmt: skip

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import mixbandit
+from mixbandit.cli.bench import bench
 from mixbandit.cli.certify import certify, confirm
 from mixbandit.cli.demo import demo
 from mixbandit.cli.exits import Commands
@@ -20,7 +21,7 @@ app = typer.Typer(
     cls=Commands,
     pretty_exceptions_enable=False,
 )
-for _command in (demo, certify, confirm, paper, coverage, regret, delays, kernels):
+for _command in (demo, certify, confirm, paper, coverage, regret, delays, kernels, bench):
     app.command()(_command)
 
 

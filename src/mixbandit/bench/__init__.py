@@ -1,0 +1,1 @@
+"""How fast decisions are, beside other libraries: workloads, players, measurements, and how they are shown."""
