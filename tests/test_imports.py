@@ -71,6 +71,7 @@ INSIDE = {
         "base",
         "dual",
         "_compiled",
+        "_compiled_form",
         "leaning",
         "_compiled_ellipsoid",
         "ellipsoid",
@@ -105,7 +106,7 @@ INSIDE = {
         "intersection",
         "conic",
     ],
-    "search": ["scores", "arms", "climb", "box", "fields", "branch_and_bound"],
+    "search": ["scores", "arms", "_compiled_climb", "climb", "box", "fields", "branch_and_bound"],
     "bandits": [
         "persistent",
         "crowd",

@@ -17,6 +17,7 @@ from typing import Any
 
 import numba
 from numba.core.caching import FunctionCache
+from numba.core.dispatcher import Dispatcher
 from numba.core.serialize import dumps
 
 from mixbandit._files import write_atomically
@@ -50,9 +51,11 @@ class _CheckedFiles:
 
     def __init__(self, folder: Path, function: Callable[..., Any]) -> None:
         self._folder, self._name = folder, f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
-        # Other functions are inlined, so that all of the source counts.
-        source = inspect.getsource(sys.modules[function.__module__])
-        self._made_from = hashlib.sha256(f"{numba.__version__} {source}".encode()).digest()
+        # Other functions are inlined, so that all of the source counts, also that of modules they come from.
+        compiled = (each for each in function.__globals__.values() if isinstance(each, Dispatcher))
+        modules = {function.__module__, *(each.py_func.__module__ for each in compiled)}
+        sources = "".join(inspect.getsource(sys.modules[name]) for name in sorted(modules))
+        self._made_from = hashlib.sha256(f"{numba.__version__} {sources}".encode()).digest()
 
     def load(self, key: Any) -> Any:
         path = self._path(key)

@@ -128,3 +128,13 @@ def test_the_solver_survives_every_damage(tmp_path):
         assert printed[1] == "True", how
         np.testing.assert_array_equal(float(printed[0]), float(expected[0]))
         assert warned.count("is damaged and") == 1, how
+
+
+def test_code_is_compiled_again_when_code_that_it_inlines_has_changed(cache, monkeypatch):
+    helper = _jit.jit(double)
+    monkeypatch.setitem(globals(), "inlined", helper)
+    called()
+    assert called() == (3.0, 1)
+    # The helper now comes from another module, whose source counts as well.
+    monkeypatch.setattr(helper.py_func, "__module__", "mixbandit.errors")
+    assert called() == (3.0, 0)

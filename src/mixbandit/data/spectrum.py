@@ -52,6 +52,10 @@ class Decomposed(abc.ABC):
     def points(self, inside: Array, along: Array, parts: Split) -> Any:
         """Points with coordinates `inside` (n, rank), plus `along` (n,) times the part outside of unit directions."""
 
+    def range_basis(self) -> Array | None:
+        """An orthonormal basis (d, rank) of the range of Φᵀ, where directions are feature vectors; None elsewhere."""
+        return None
+
     def coordinates(self, theta: Array) -> tuple[Array, Array]:
         """A parameter (d,) in the range of the rows, (rank,), and its part outside, where there are features."""
         raise InvalidInput("functions of a kernel have no parameter vector: ask for bounds at actions instead")
@@ -135,6 +139,9 @@ class Spectrum(_Fields, Decomposed):
         if parts.rest is not None:
             points += along[:, None] * parts.rest
         return np.asarray(points)
+
+    def range_basis(self) -> Array:
+        return self.basis
 
     def coordinates(self, theta: Array) -> tuple[Array, Array]:
         inside = self.basis.T @ theta

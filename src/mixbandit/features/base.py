@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,6 +36,19 @@ from mixbandit.errors import InvalidInput, NotStorable
 
 # Rows that are needed for a moment are made in parts of about this many numbers.
 _MOST_ENTRIES = 2**20
+
+
+ACTIVATIONS = ("cosine", "tanh", "relu", "sigmoid")
+COSINE, TANH, RELU, SIGMOID = range(len(ACTIVATIONS))
+
+
+class Layer(NamedTuple):
+    """Features as arrays, for searches in compiled code: factor·g(Wa + offset)."""
+
+    weights: Array  # W, (dim, dim_in)
+    offset: Array  # (dim,)
+    factor: float
+    activation: int  # index into ACTIVATIONS
 
 
 class FeatureMap(abc.ABC):
@@ -74,6 +87,10 @@ class FeatureMap(abc.ABC):
 
         None if no such bounds are known.
         """
+        return None
+
+    def layer(self) -> Layer | None:
+        """The map as one layer of scalar functions; None if it is something else."""
         return None
 
     @abc.abstractmethod

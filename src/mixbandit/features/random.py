@@ -21,7 +21,7 @@ from mixbandit._checks import (
     positive_array,
 )
 from mixbandit.errors import InvalidInput
-from mixbandit.features.base import FeatureMap
+from mixbandit.features.base import ACTIVATIONS, COSINE, FeatureMap, Layer
 
 # Rows of at least this many inputs are looked through for columns that are all 0.
 _WIDE = 256
@@ -161,6 +161,11 @@ class RandomFourier(_RandomAffine):
                 return np.asarray(actions[:, used] @ self.weights[:, used].T + self.offset)
         return np.asarray(actions @ self.weights.T + self.offset)
 
+    def layer(self) -> Layer | None:
+        # Subclasses may compute something else; wide rows are mostly 0, and numpy leaves out the columns that are.
+        is_one = type(self) is RandomFourier and self.dim_in < _WIDE
+        return Layer(self.weights, self.offset, self._factor, COSINE) if is_one else None
+
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> RandomFourier:
         new = cls.__new__(cls)
@@ -228,6 +233,13 @@ class RandomLayer(_RandomAffine):
 
     def _preactivation(self, actions: Array) -> Array:
         return np.asarray((2.0 * actions - 1.0) @ self.weights.T + self.offset)
+
+    def layer(self) -> Layer | None:
+        if type(self) is not RandomLayer:  # which may compute something else
+            return None
+        # W(2a − 1) + β = 2Wa + (β − W1)
+        activation = ACTIVATIONS.index(self.activation)
+        return Layer(2.0 * self.weights, self.offset - self._sums, self._factor, activation)
 
     def restricted(self, row: Array, columns: NDArray[np.int64]) -> Self:
         new, sums = super().restricted(row, columns), self._sums

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mixbandit._checks import LARGEST_ENTRY, Array
 from mixbandit.data import Data
-from mixbandit.features import FeatureMap
+from mixbandit.features import FeatureMap, Layer
 from mixbandit.kernels import Kernel
 
 Linearised = tuple[Any, Callable[[Any], Array]]
@@ -35,6 +35,10 @@ class Directed(Protocol):
 
     def linearised(self, actions: Array) -> Linearised:
         """Directions, and the map from a point per row to the gradient in the action, (n, dim_in)."""
+        ...
+
+    def layer(self) -> Layer | None:
+        """Directions as one layer of scalar functions; None if they are something else."""
         ...
 
 
@@ -80,6 +84,10 @@ class Model(abc.ABC):
     @abc.abstractmethod
     def linearised(self, actions: Array) -> Linearised:
         """Directions, and the map from a point per row to the gradient in the action, (n, dim_in)."""
+
+    def layer(self) -> Layer | None:
+        """Directions as one layer of scalar functions; None if they are something else."""
+        return None
 
     @abc.abstractmethod
     def restricted(self, row: Array, columns: NDArray[np.int64]) -> Directed:

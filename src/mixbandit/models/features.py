@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from mixbandit._checks import LARGEST_DATUM, LARGEST_ENTRY, Array, as_rows, check_finite
 from mixbandit._schema import require
 from mixbandit.data import Factor
-from mixbandit.features import FeatureMap, Identity
+from mixbandit.features import FeatureMap, Identity, Layer
 from mixbandit.models.base import Model
 
 
@@ -56,6 +56,9 @@ class FeatureModel(Model):
 
     def linearised(self, actions: Array) -> tuple[Array, Callable[[Array], Array]]:
         return self.features.linearised(actions)
+
+    def layer(self) -> Layer | None:
+        return self.features.layer()
 
     def checked(self, actions: ArrayLike) -> Array:
         return as_rows(actions, self.features.dim_in, "actions")

@@ -202,6 +202,9 @@ class _SomeColumns:
     def directions(self, actions: Array) -> Any:
         return self._model.directions(self._whole(actions))
 
+    def layer(self) -> None:
+        return None
+
     def exchanged(self, base: Array, columns: NDArray[np.int64], values: Array) -> Any:
         return self._model.exchanged(self._whole(base[None])[0], self._columns[columns], values)
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mixbandit._checks import Array
 from mixbandit.actions import Box, Exchanges, MixedBox
 from mixbandit.models import Directed
-from mixbandit.search.climb import MOST_SHRINKS, MOST_STEPS, Climb
+from mixbandit.search.climb import MOST_SHRINKS, MOST_STEPS, climbed
 from mixbandit.search.scores import Score
 
 _KEPT_OPTIMA = 5
@@ -91,8 +91,7 @@ def search_box(
     chosen = np.argsort(-screened, kind="stable")[: effort.climbers(len(free))]
     if warm is not None:  # the old optima climb in any case
         chosen = np.union1d(chosen, np.arange(len(warm)))
-    climb = Climb(score, model, box, points[chosen], steps=effort.steps, shrinks=effort.shrinks)
-    climb.run()
+    climb = climbed(score, model, box, points[chosen], steps=effort.steps, shrinks=effort.shrinks)
     optima = _distinct(climb.y, climb.value)
     y = climb.y[optima]
     return BoxOptimum(
@@ -178,9 +177,8 @@ def _climbed(
     if not moving.any():
         return y, 0
     within = _Pinned(model, box) if box.pins else model
-    climb = Climb(score, within, box, y, moving, steps=effort.steps, shrinks=effort.shrinks)
-    climb.run()
-    return climb.y, climb.evaluations
+    found = climbed(score, within, box, y, moving, steps=effort.steps, shrinks=effort.shrinks)
+    return found.y, found.evaluations
 
 
 class _Pinned:
@@ -194,6 +192,9 @@ class _Pinned:
 
     def exchanged(self, base: Array, columns: NDArray[np.int64], values: Array) -> Any:
         return self.directions(Exchanges(base, columns, values).rows(np.arange(len(columns))))
+
+    def layer(self) -> None:
+        return None
 
     def linearised(self, actions: Array) -> tuple[Any, Callable[[Any], Array]]:
         rows = self._box.pinned(actions)

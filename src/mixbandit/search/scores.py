@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from mixbandit._checks import Array
-from mixbandit.sets import Ball, ConfidenceSet, Maximum, Searched
+from mixbandit.sets import Ball, ConfidenceSet, Form, Maximum, Searched
 
 
 class Score(Protocol):
@@ -27,6 +27,8 @@ class Score(Protocol):
     def best(self, directions: Any, tie: float) -> tuple[int, float] | None: ...
 
     def shell(self) -> Ball | None: ...
+
+    def form(self) -> Form | None: ...
 
     def maximum(self, directions: Any) -> Array: ...
 

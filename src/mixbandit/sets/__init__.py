@@ -1,6 +1,6 @@
 """Confidence sets as immutable values, known by their support functions."""
 
-from mixbandit.sets.base import CASES, Ball, ConfidenceSet, Maximum, Searched
+from mixbandit.sets.base import CASES, Ball, ConfidenceSet, Form, Maximum, Searched
 from mixbandit.sets.convex import LikelihoodSet, LocalEllipsoid, Problem
 from mixbandit.sets.ellipsoid import AffineImage, Ellipsoid, RidgeEllipsoid, SpectralEllipsoid
 from mixbandit.sets.krylov import Near, typical_multiplier
@@ -17,6 +17,7 @@ __all__ = [
     "Ball",
     "ConfidenceSet",
     "Ellipsoid",
+    "Form",
     "KrylovBall",
     "Likelihood",
     "LikelihoodSet",

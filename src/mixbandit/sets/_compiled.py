@@ -105,37 +105,46 @@ def _bound_sums(s, centre, z, p, alpha):
     return alpha * shrunk, w, at
 
 
+def _solve_row(
+    s, root_s, z, centre, inverse_s, least_squares, excess, row, null, start, lower, upper, tolerance, round_up,
+    max_steps, inside,
+):  # fmt: skip
+    """Value, multiplier, case and the multiple of the null part; the maximiser goes to `inside`, unless it is empty."""
+    gap, length = _ball_gap(root_s, z, row)
+    if gap <= excess or (length == 0.0 and null == 0.0):
+        for i in range(len(inside)):
+            inside[i] = row[i]
+        return 1.0, math.inf, BALL, 1.0
+    if null == 0.0:
+        w, at = _end_sums(inverse_s, least_squares, row)
+        kappa = math.sqrt(excess / w)
+        if _end_norm2(inverse_s, least_squares, row, kappa) <= 1.0:
+            for i in range(len(inside)):
+                inside[i] = least_squares[i] + kappa * (row[i] * inverse_s[i])
+            return at + math.sqrt(excess * w), 0.0, ELLIPSOID, 0.0
+    a = _root(s, centre, z, excess, row, null, start, lower, upper, tolerance, round_up, max_steps)
+    shrunk, w, at = _bound_sums(s, centre, z, row, a)
+    w += null * null / a
+    rho = max(excess - shrunk + a + round_up * (excess + shrunk + a), _TINY)
+    kappa = math.sqrt(rho / w)
+    for i in range(len(inside)):
+        inside[i] = (centre[i] + kappa * row[i]) / (s[i] + a)
+    return at + math.sqrt(rho * w), a, INTERIOR, kappa / a
+
+
 def _solve_rows(
     s, root_s, z, excess, p, null, start, lower, upper, tolerance, round_up, max_steps,
     value, alpha, case, inside, along_null,
 ):  # fmt: skip
     """Fill value, alpha, case, along_null and, unless it is empty, inside: as `_solve_vectorised`."""
-    centre, inverse_s, least_squares = root_s * z, 1.0 / s, z / root_s
+    centre, inverse_s, least_squares, nowhere = root_s * z, 1.0 / s, z / root_s, np.empty(0)
     for n in range(len(p)):
-        row = p[n]
-        gap, length = _ball_gap(root_s, z, row)
-        if gap <= excess or (length == 0.0 and null[n] == 0.0):
-            value[n], alpha[n], case[n], along_null[n] = 1.0, math.inf, BALL, 1.0
-            if len(inside):
-                inside[n] = row
-            continue
-        if null[n] == 0.0:
-            w, at = _end_sums(inverse_s, least_squares, row)
-            kappa = math.sqrt(excess / w)
-            if _end_norm2(inverse_s, least_squares, row, kappa) <= 1.0:
-                value[n], alpha[n], case[n], along_null[n] = at + math.sqrt(excess * w), 0.0, ELLIPSOID, 0.0
-                if len(inside):
-                    inside[n] = least_squares + kappa * (row * inverse_s)
-                continue
-        a = _root(s, centre, z, excess, row, null[n], start, lower, upper, tolerance, round_up, max_steps)
-        start = a  # the multipliers of one set are alike: the next row starts at this one's
-        shrunk, w, at = _bound_sums(s, centre, z, row, a)
-        w += null[n] * null[n] / a
-        rho = max(excess - shrunk + a + round_up * (excess + shrunk + a), _TINY)
-        kappa = math.sqrt(rho / w)
-        value[n], alpha[n], case[n], along_null[n] = at + math.sqrt(rho * w), a, INTERIOR, kappa / a
-        if len(inside):
-            inside[n] = (centre + kappa * row) / (s + a)
+        value[n], alpha[n], case[n], along_null[n] = solve_row(
+            s, root_s, z, centre, inverse_s, least_squares, excess, p[n], null[n], start, lower, upper, tolerance,
+            round_up, max_steps, inside[n] if len(inside) else nowhere,
+        )  # fmt: skip
+        if case[n] == INTERIOR:
+            start = alpha[n]  # the multipliers of one set are alike: the next row starts at this one's
 
 
 _sums = jit(_sums, fastmath=SUMS)
@@ -145,4 +154,5 @@ _end_norm2 = jit(_end_norm2, fastmath=SUMS)
 _bound_sums = jit(_bound_sums, fastmath=SUMS)
 _slope = jit(_slope)
 _root = jit(_root)
+solve_row = jit(_solve_row)
 solve_rows = jit(_solve_rows)

@@ -56,6 +56,39 @@ class SingleEnds(abc.ABC):
         return float(low[0]), float(high[0])
 
 
+class Form(NamedTuple):
+    """A set as arrays, for compiled code: {centre + Wx : ‖x‖ ≤ radius}, or the paper's set, which the norm ball cuts.
+
+    The latter is in the units of `dual`, with arguments of its solver at the end. All arrays are in C's order.
+    """
+
+    is_cut: bool
+    basis: Array  # W, (d, d), or an orthonormal basis of the range of Φᵀ, (d, rank)
+    centre: Array  # (d,); empty if it is cut, and the rest is if it is not
+    radius: float
+    root_s: Array  # (rank,)
+    z: Array  # (rank,)
+    excess: float
+    norm_bound: float
+    start: float  # a guess at multipliers
+    lower: float  # what they lie between
+    upper: float
+    tolerance: float
+    round_up: float
+    max_steps: int
+    negligible: float  # a part of a unit direction outside the range that is only rounding
+
+    @classmethod
+    def of_ellipsoid(cls, root: Array, centre: Array, radius: float) -> Form:
+        """{centre + Wx : ‖x‖ ≤ radius} for W = `root`."""
+        nothing = np.empty(0)
+        return cls(
+            False, np.ascontiguousarray(root), centre, radius, nothing, nothing,
+            excess=0.0, norm_bound=0.0, start=0.0, lower=0.0, upper=0.0, tolerance=0.0, round_up=0.0, max_steps=0,
+            negligible=0.0,
+        )  # fmt: skip
+
+
 class Searched:
     """How the best of many directions is found, unless a set or a score knows better: by looking at all of them."""
 
@@ -72,6 +105,10 @@ class Searched:
 
     def shell(self) -> Ball | None:
         """A ball around the set, to exclude most of many directions by; None if none is known."""
+        return None
+
+    def form(self) -> Form | None:
+        """The set as arrays; None if it is of another form."""
         return None
 
 
@@ -105,6 +142,10 @@ class ConfidenceSet(Protocol):
 
     def shell(self) -> Ball | None:
         """A ball around the set, to exclude most of many directions by; None if none is known."""
+        ...
+
+    def form(self) -> Form | None:
+        """The set as arrays; None if it is of another form."""
         ...
 
     @property

@@ -43,6 +43,8 @@ ROUND_UP = 8.0 * _EPS
 # squares that error once more; maximisers feel it directly.
 _VALUE_TOLERANCE, _THETA_TOLERANCE = 1e-4, 1e-7
 MAX_STEPS = 100
+ATTAINING = (_THETA_TOLERANCE, ROUND_UP, MAX_STEPS)
+"""Arguments of the compiled solver where maximisers are wanted."""
 # Converged directions are dropped from the iteration when fewer than this share are left.
 _COMPACT_BELOW = 0.6
 

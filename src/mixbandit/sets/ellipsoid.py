@@ -18,7 +18,7 @@ import numpy as np
 from mixbandit._checks import Array
 from mixbandit._compiling import Kernel, kernel
 from mixbandit.data import SAFE_SIZE, Decomposed, Ridge, RidgeRegression, length, squares
-from mixbandit.sets.base import CLOSED_FORM, Ball, Maximum, Searched, SingleEnds
+from mixbandit.sets.base import CLOSED_FORM, Ball, Form, Maximum, Searched, SingleEnds
 
 # Compiled code looks for the best of directions with up to this many entries, if it takes no more than this many
 # products; beyond, matrix products are faster.
@@ -215,6 +215,10 @@ class RidgeEllipsoid(Ellipsoid):
         if self._spread is None:
             return None
         return Ball(self._ridge.theta, 1.001 * self.radius * self._spread(self._ridge.alpha))
+
+    def form(self) -> Form | None:
+        ridge = self._ridge
+        return Form.of_ellipsoid(ridge.root, ridge.theta, self.radius) if isinstance(ridge, Ridge) else None
 
     def support(self, directions: Any) -> Maximum:
         ridge = self._ridge

@@ -11,7 +11,7 @@ import numpy as np
 from mixbandit._checks import Array
 from mixbandit.data import SAFE_SIZE
 from mixbandit.sets import krylov
-from mixbandit.sets.base import Maximum, Searched
+from mixbandit.sets.base import Form, Maximum, Searched
 from mixbandit.sets.ellipsoid import RidgeEllipsoid
 from mixbandit.sets.leaning import Leaning
 from mixbandit.sets.residual_ball import ResidualBall
@@ -79,6 +79,9 @@ class KrylovBall(Searched):
 
     def support(self, directions: Array) -> Maximum:
         return self._whole().support(directions)
+
+    def form(self) -> Form | None:
+        return self._whole().form()
 
     def ceiling(self, near: Any = None) -> RidgeEllipsoid | None:
         return self._outer if near is None else None

@@ -21,7 +21,7 @@ import numpy as np
 from mixbandit._checks import LARGEST_MULTIPLIER, SMALLEST_MULTIPLIER, Array
 from mixbandit.data import Decomposed, Ridged, length, widened
 from mixbandit.sets import dual
-from mixbandit.sets.base import ORIGIN, Maximum, Searched, SingleEnds
+from mixbandit.sets.base import ORIGIN, Form, Maximum, Searched, SingleEnds
 from mixbandit.sets.ellipsoid import SpectralEllipsoid
 from mixbandit.sets.leaning import Leaning
 
@@ -93,6 +93,14 @@ class ResidualBall(Searched, SingleEnds):
             return self.closed_form(self._start)
         alpha = float(self.support(near).alpha[0]) - self._shift
         return self.closed_form(alpha) if SMALLEST_MULTIPLIER < alpha < LARGEST_MULTIPLIER else None
+
+    def form(self) -> Form | None:
+        basis, problem = self.spectrum.range_basis(), self._problem
+        if basis is None or not self.spectrum.rank:
+            return None
+        start, basis = self._start / self._stretch**2, np.ascontiguousarray(basis)
+        ends = (start, *problem.bracket, *dual.ATTAINING, _NULL_TOLERANCE)
+        return Form(True, basis, np.empty(0), 0.0, problem.root_s, problem.z, problem.excess, self.norm_bound, *ends)
 
     def scaled(self, factor: float) -> ResidualBall | Leaning:
         """Centre + factor·half-width of intervals, as a score."""

@@ -1,0 +1,109 @@
+"""The support function of a `Form` with its maximiser, compiled by numba, for one direction at a time."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mixbandit._jit import SUMS, jit
+from mixbandit.sets._compiled import solve_row
+
+# Squares of directions beyond this or its inverse are left to numpy.
+_SAFE = 1e-200
+# Below this, the part of a unit direction outside the range is the small difference of larger vectors.
+_CANCELLED = 0.1
+
+
+def _dot(x, y):
+    total = 0.0
+    for i in range(len(x)):
+        total += x[i] * y[i]
+    return total
+
+
+def _times(matrix, x, product):
+    """`product` ← Ax, for A (m, n)."""
+    for j in range(len(matrix)):
+        product[j] = dot(matrix[j], x)
+
+
+def _transposed_times(matrix, x, product):
+    """`product` ← Aᵀx, for A (m, n)."""
+    product[:] = 0.0
+    for j in range(len(matrix)):
+        row, share = matrix[j], x[j]
+        for k in range(len(row)):
+            product[k] += share * row[k]
+
+
+def _workspace(form):
+    """What depends on the set alone (s, √s z, 1/s, z/√s), and room for vectors."""
+    s, d = form.root_s * form.root_s, len(form.basis)
+    return (s, form.root_s * form.z, 1.0 / s, form.z / form.root_s), np.empty((3, d))
+
+
+def _support(form, work, phi, start, theta):
+    """The maximum of φᵀθ, its multiplier or `start`, and its maximiser in `theta`.
+
+    NaN where squares leave the range of floats, and at φ = 0.
+    """
+    if form.is_cut:
+        return _in_cut(form, work, phi, start, theta)
+    return _in_ellipsoid(form, work, phi, theta), start
+
+
+def _in_ellipsoid(form, work, phi, theta):
+    p = work[1][0]
+    transposed_times(form.basis, phi, p)
+    w = dot(p, p)
+    if not _SAFE < w < 1.0 / _SAFE:
+        return math.nan
+    times(form.basis, p, theta)
+    share = form.radius / math.sqrt(w)
+    for j in range(len(theta)):
+        theta[j] = form.centre[j] + share * theta[j]
+    return dot(phi, form.centre) + form.radius * math.sqrt(w)
+
+
+def _in_cut(form, work, phi, start, theta):
+    (s, centre, inverse_s, least_squares), room = work
+    rank = len(s)
+    p, inside, rest, bound = room[0, :rank], room[1, :rank], room[2], form.norm_bound
+    size2 = dot(phi, phi)
+    if not _SAFE < size2 < 1.0 / _SAFE:
+        return math.nan, start
+    size, null = math.sqrt(size2), 0.0
+    for j in range(len(phi)):
+        rest[j] = phi[j] / size
+    transposed_times(form.basis, rest, p)
+    if rank < len(phi):
+        for j in range(len(phi)):
+            rest[j] -= dot(form.basis[j], p)
+        null = math.sqrt(dot(rest, rest))
+        if null < _CANCELLED:  # what is left is no longer orthogonal: project again
+            transposed_times(form.basis, rest, inside)
+            for j in range(len(phi)):
+                rest[j] -= dot(form.basis[j], inside)
+            null = math.sqrt(dot(rest, rest))
+    # Whether φ lies in the range must not depend on rounding; its worst contribution is added instead.
+    extra = null if null <= form.negligible else 0.0
+    null -= extra
+    value, alpha, _, along = solve_row(
+        s, form.root_s, form.z, centre, inverse_s, least_squares, form.excess, p, null, start, form.lower, form.upper,
+        form.tolerance, form.round_up, form.max_steps, inside,
+    )  # fmt: skip
+    times(form.basis, inside, theta)
+    outside = along if null > 0.0 else 0.0
+    for j in range(len(theta)):
+        theta[j] = bound * (theta[j] + outside * rest[j])
+    return bound * size * min(value + extra, 1.0), alpha if 0.0 < alpha < math.inf else start
+
+
+dot = jit(_dot, fastmath=SUMS)
+times = jit(_times)
+transposed_times = jit(_transposed_times, fastmath=SUMS)
+workspace = jit(_workspace)
+_in_ellipsoid = jit(_in_ellipsoid)
+_in_cut = jit(_in_cut)
+support = jit(_support)
