@@ -21,6 +21,8 @@ _PACKAGES = (
 
 Say = Callable[[str], None]
 
+_TURN = 0.005  # seconds
+
 
 def one_thread() -> AbstractContextManager[Any]:
     """Limit BLAS and OpenMP to one thread, as for a service with a process per core."""
@@ -36,11 +38,21 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def medians(work: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, float]:
-    """Median seconds of each, taking turns: machines are noisy, and their noise comes in spells."""
+    """Median seconds of each, taking turns: machines are noisy, and their noise comes in spells.
+
+    A turn is as many calls as take some milliseconds, after one that is not counted: the first call after another
+    library's would measure how fast caches are filled again.
+    """
+    calls = {name: max(int(_TURN / max(seconds(each), 1e-9)), 1) for name, each in work.items()}
     times: dict[str, list[float]] = {name: [] for name in work}
     for _ in range(repeats):
         for name, each in work.items():
-            times[name].append(seconds(each))
+            if calls[name] > 1:
+                each()
+            start = time.perf_counter()
+            for _ in range(calls[name]):
+                each()
+            times[name].append((time.perf_counter() - start) / calls[name])
     return {name: statistics.median(values) for name, values in times.items()}
 
 

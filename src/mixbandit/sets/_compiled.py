@@ -105,30 +105,60 @@ def _bound_sums(s, centre, z, p, alpha):
     return alpha * shrunk, w, at
 
 
+def _ridge_of_unit_norm(s, z, eps, max_steps):
+    """The α > 0 with ‖θ̂_α‖ = 1, as in `residual_ball`."""
+    largest = 0.0
+    for i in range(len(s)):
+        largest = max(largest, abs(z[i]))
+    least_s, norm2 = math.inf, 0.0
+    for i in range(len(s)):
+        share = z[i] / largest
+        if s[i] * share * share > 0.0:
+            least_s = min(least_s, s[i])
+            norm2 += share * share / s[i]
+    alpha = least_s * max(largest * math.sqrt(norm2) - 1.0, 0.0)
+    for _ in range(max_steps):
+        least, squares, cubes = least_s + alpha, 0.0, 0.0
+        for i in range(len(s)):
+            share = z[i] / largest
+            weight, v = s[i] * share * share, least / (s[i] + alpha)
+            squares += weight * v * v
+            cubes += weight * v * v * v
+        step = least * (squares / cubes) * (largest * math.sqrt(squares) / least - 1.0)
+        alpha += max(step, 0.0)
+        if step <= eps * alpha:
+            break
+    return alpha
+
+
 def _solve_row(
     s, root_s, z, centre, inverse_s, least_squares, excess, row, null, start, lower, upper, tolerance, round_up,
-    max_steps, inside,
+    max_steps, inside, n,
 ):  # fmt: skip
-    """Value, multiplier, case and the multiple of the null part; the maximiser goes to `inside`, unless it is empty."""
+    """Value, multiplier, case and the multiple of the null part; the maximiser goes to row n of `inside`, if any."""
+    wanted = len(inside) > 0
     gap, length = _ball_gap(root_s, z, row)
     if gap <= excess or (length == 0.0 and null == 0.0):
-        for i in range(len(inside)):
-            inside[i] = row[i]
+        if wanted:
+            for i in range(len(row)):
+                inside[n, i] = row[i]
         return 1.0, math.inf, BALL, 1.0
     if null == 0.0:
         w, at = _end_sums(inverse_s, least_squares, row)
         kappa = math.sqrt(excess / w)
         if _end_norm2(inverse_s, least_squares, row, kappa) <= 1.0:
-            for i in range(len(inside)):
-                inside[i] = least_squares[i] + kappa * (row[i] * inverse_s[i])
+            if wanted:
+                for i in range(len(row)):
+                    inside[n, i] = least_squares[i] + kappa * (row[i] * inverse_s[i])
             return at + math.sqrt(excess * w), 0.0, ELLIPSOID, 0.0
     a = _root(s, centre, z, excess, row, null, start, lower, upper, tolerance, round_up, max_steps)
     shrunk, w, at = _bound_sums(s, centre, z, row, a)
     w += null * null / a
     rho = max(excess - shrunk + a + round_up * (excess + shrunk + a), _TINY)
     kappa = math.sqrt(rho / w)
-    for i in range(len(inside)):
-        inside[i] = (centre[i] + kappa * row[i]) / (s[i] + a)
+    if wanted:
+        for i in range(len(row)):
+            inside[n, i] = (centre[i] + kappa * row[i]) / (s[i] + a)
     return at + math.sqrt(rho * w), a, INTERIOR, kappa / a
 
 
@@ -137,11 +167,11 @@ def _solve_rows(
     value, alpha, case, inside, along_null,
 ):  # fmt: skip
     """Fill value, alpha, case, along_null and, unless it is empty, inside: as `_solve_vectorised`."""
-    centre, inverse_s, least_squares, nowhere = root_s * z, 1.0 / s, z / root_s, np.empty(0)
+    centre, inverse_s, least_squares = root_s * z, 1.0 / s, z / root_s
     for n in range(len(p)):
         value[n], alpha[n], case[n], along_null[n] = solve_row(
             s, root_s, z, centre, inverse_s, least_squares, excess, p[n], null[n], start, lower, upper, tolerance,
-            round_up, max_steps, inside[n] if len(inside) else nowhere,
+            round_up, max_steps, inside, n,
         )  # fmt: skip
         if case[n] == INTERIOR:
             start = alpha[n]  # the multipliers of one set are alike: the next row starts at this one's
@@ -154,5 +184,6 @@ _end_norm2 = jit(_end_norm2, fastmath=SUMS)
 _bound_sums = jit(_bound_sums, fastmath=SUMS)
 _slope = jit(_slope)
 _root = jit(_root)
-solve_row = jit(_solve_row)
+ridge_of_unit_norm = jit(_ridge_of_unit_norm)
+solve_row = jit(_solve_row, forceinline=True)
 solve_rows = jit(_solve_rows)

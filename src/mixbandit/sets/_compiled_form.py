@@ -91,7 +91,7 @@ def _in_cut(form, work, phi, start, theta):
     null -= extra
     value, alpha, _, along = solve_row(
         s, form.root_s, form.z, centre, inverse_s, least_squares, form.excess, p, null, start, form.lower, form.upper,
-        form.tolerance, form.round_up, form.max_steps, inside,
+        form.tolerance, form.round_up, form.max_steps, room, 1,
     )  # fmt: skip
     times(form.basis, inside, theta)
     outside = along if null > 0.0 else 0.0

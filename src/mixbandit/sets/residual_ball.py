@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from mixbandit._checks import LARGEST_MULTIPLIER, SMALLEST_MULTIPLIER, Array
+from mixbandit._compiling import Kernel, kernel
 from mixbandit.data import Decomposed, Ridged, length, widened
 from mixbandit.sets import dual
 from mixbandit.sets.base import ORIGIN, Form, Maximum, Searched, SingleEnds
@@ -61,9 +62,9 @@ class ResidualBall(Searched, SingleEnds):
         self._stretch = float(spectrum.singular[0]) if spectrum.rank else 1.0
         self._unit = self._stretch * norm_bound
         radius = math.sqrt(max(excess, 0.0))
-        # No parameter in the norm ball has a larger residual than that; more would not make the set larger.
-        wider = widened(radius, min(rounding, self._unit + length(spectrum.z)))
-        if wider > radius:
+        if widened(radius, rounding) > radius:
+            # No parameter in the norm ball has a larger residual than that; more would not make the set larger.
+            wider = widened(radius, min(rounding, self._unit + length(spectrum.z)))
             excess += (wider - radius) * (wider + radius)
         self.spectrum, self.excess, self.norm_bound = spectrum, excess, norm_bound
         self._start, self._margin, self._shift = start, margin, shift
@@ -185,9 +186,18 @@ def _feasibility(problem: dual.Problem) -> tuple[float, float, float]:
     s, z, excess, alpha = problem.s, problem.z, problem.excess, 0.0
     least_squares = z / problem.root_s
     if float(least_squares @ least_squares) > 1.0:
-        alpha = _ridge_of_unit_norm(s, z)
-    shrunk = float(np.sum(alpha / (s + alpha) * z**2)) if alpha else 0.0
+        compiled = kernel("mixbandit.sets._compiled.ridge_of_unit_norm", _check_agreement)
+        alpha = _ridge_of_unit_norm(s, z) if compiled is None else compiled(s, z, _EPS, _MAX_STEPS)
+    shrunk = float(np.add.reduce(alpha / (s + alpha) * z**2)) if alpha else 0.0
     return alpha, excess + alpha - shrunk, abs(excess) + alpha + shrunk
+
+
+def _check_agreement(compiled: Kernel) -> None:
+    """Raise RuntimeError unless compiled code finds the multiplier that numpy finds; the first call compiles it."""
+    s, z = np.array([1.0, 0.3, 1e-4]), np.array([0.9, -0.7, 0.05])
+    found, expected = compiled(s, z, _EPS, _MAX_STEPS), _ridge_of_unit_norm(s, z)
+    if not math.isclose(found, expected, rel_tol=1e-12):
+        raise RuntimeError(f"compiled code finds {found}, numpy {expected}")
 
 
 def _ridge_of_unit_norm(s: Array, z: Array) -> float:
