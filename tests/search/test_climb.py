@@ -6,7 +6,9 @@ import pytest
 import mixbandit as mb
 from mixbandit import _compiling
 from mixbandit.models import FeatureModel
+from mixbandit.search import InformationPerRegret
 from mixbandit.search.climb import climbed
+from mixbandit.sets import Point
 
 pytest.importorskip("numba")
 
@@ -42,13 +44,21 @@ def both(score, model, box, starts, **options):
         return one, climbed(score, model, box, starts, **options)
 
 
-@pytest.mark.parametrize("exact", [True, False])
+SCORES = {
+    "exact": lambda moment: moment.exact,
+    "closed form": lambda moment: moment.closed_form,
+    "information": lambda moment: InformationPerRegret(moment.closed_form, 2.5),
+    "point": lambda moment: Point(moment.closed_form.centre),
+}
+
+
+@pytest.mark.parametrize("kind", SCORES)
 @pytest.mark.parametrize("t", [3, 14, 60, 400])  # fewer rewards than features, about as many, and more
 @pytest.mark.parametrize("box", BOXES)
 @pytest.mark.parametrize("name", FEATURES)
-def test_compiled_and_numpy_climb_alike(name, box, t, exact):
+def test_compiled_and_numpy_climb_alike(name, box, t, kind):
     model, cs, starts = problem(name, BOXES[box], t)
-    score = cs.moment.exact if exact else cs.moment.closed_form
+    score = SCORES[kind](cs.moment)
     assert score.form() is not None
     # Few steps, so that roundings cannot have led to other hills: kinks of relu spread them fastest.
     one, other = both(score, model, BOXES[box], starts, steps=2 if name == "relu" else 5)
@@ -57,12 +67,12 @@ def test_compiled_and_numpy_climb_alike(name, box, t, exact):
     assert one.evaluations == other.evaluations
 
 
-@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("kind", SCORES)
 @pytest.mark.parametrize("name", ["cosine", "tanh", "sigmoid"])
-def test_a_climb_ends_where_no_coordinate_helps(name, exact):
+def test_a_climb_ends_where_no_coordinate_helps(name, kind):
     box = BOXES["unit"]
     model, cs, starts = problem(name, box, 60)
-    score = cs.moment.exact if exact else cs.moment.closed_form
+    score = SCORES[kind](cs.moment)
     one, other = both(score, model, box, starts)
     assert one.value.max() == pytest.approx(other.value.max(), rel=1e-6)
     best = one.y[one.value.argmax()]

@@ -117,7 +117,7 @@ def _climb(starts, offsets, layer, form, settings):
     phi, slope, theta, work = np.empty(d), np.empty(d), np.empty(d), workspace(form)
     direction, reduced, Bs, proposal, found = np.empty(k), np.empty((k, k)), np.empty(k), np.empty(k), np.empty(k)
     moved, bent, free = np.empty(k), np.empty(k), np.empty(k, dtype=np.bool_)
-    evaluations, scale = 0, 1e-300
+    scale = 0.0
 
     def evaluate(i, at, into):
         _features(layer, offsets[i], at, phi, slope)
@@ -131,8 +131,9 @@ def _climb(starts, offsets, layer, form, settings):
         value[i] = evaluate(i, y[i], gradient[i])
         if math.isnan(value[i]):
             return y, value, 0
-        scale = max(scale, abs(value[i]))
-    evaluations += n
+        if math.isfinite(value[i]):
+            scale = max(scale, abs(value[i]), 1e-300)
+    evaluations, scale = n, scale if scale > 0.0 else 1.0
     for step in range(settings.steps):
         top, going = value.max(), False
         for i in range(n):

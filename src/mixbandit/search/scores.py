@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from mixbandit._checks import Array
-from mixbandit.sets import Ball, ConfidenceSet, Form, Maximum, Searched
+from mixbandit.sets import INFORMATIVE, Ball, ConfidenceSet, Form, Maximum, Searched
 
 
 class Score(Protocol):
@@ -94,6 +94,12 @@ class InformationPerRegret(Searched):
         on_lower = np.where(finite, 2.0 / np.maximum(regret, self._LEAST), 0.0)
         slope = on_half[:, None] * (upper.points - lower.points) + on_lower[:, None] * lower.points
         return Maximum(value, slope, upper.alpha, upper.case)
+
+    def form(self) -> Form | None:
+        base = self._ellipsoid.form()
+        if base is None or not isinstance(self._optimum, float):
+            return None
+        return base._replace(kind=INFORMATIVE, optimum=self._optimum)
 
     @staticmethod
     def _combined(information: Array, regret: Array) -> Array:

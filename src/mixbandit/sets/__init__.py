@@ -1,6 +1,6 @@
 """Confidence sets as immutable values, known by their support functions."""
 
-from mixbandit.sets.base import CASES, Ball, ConfidenceSet, Form, Maximum, Searched
+from mixbandit.sets.base import CASES, INFORMATIVE, Ball, ConfidenceSet, Form, Maximum, Searched
 from mixbandit.sets.convex import LikelihoodSet, LocalEllipsoid, Problem
 from mixbandit.sets.ellipsoid import AffineImage, Ellipsoid, RidgeEllipsoid, SpectralEllipsoid
 from mixbandit.sets.krylov import Near, typical_multiplier
@@ -13,6 +13,7 @@ from mixbandit.sets.union import Union
 
 __all__ = [
     "CASES",
+    "INFORMATIVE",
     "AffineImage",
     "Ball",
     "ConfidenceSet",

@@ -1,4 +1,4 @@
-"""The support function of a `Form` with its maximiser, compiled by numba, for one direction at a time."""
+"""The value and the gradient of a `Form`, compiled by numba, for one direction at a time."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from mixbandit._jit import SUMS, jit
 from mixbandit.sets._compiled import solve_row
+from mixbandit.sets.base import CUT, ROUND
 
 # Squares of directions beyond this or its inverse are left to numpy.
 _SAFE = 1e-200
@@ -43,27 +44,33 @@ def _workspace(form):
     return (s, form.root_s * form.z, 1.0 / s, form.z / form.root_s), np.empty((3, d))
 
 
-def _support(form, work, phi, start, theta):
-    """The maximum of φᵀθ, its multiplier or `start`, and its maximiser in `theta`.
+def _support(form, work, phi, start, slope):
+    """The score of φ, its multiplier or `start`, and its gradient in `slope`.
 
     NaN where squares leave the range of floats, and at φ = 0.
     """
-    if form.is_cut:
-        return _in_cut(form, work, phi, start, theta)
-    return _in_ellipsoid(form, work, phi, theta), start
-
-
-def _in_ellipsoid(form, work, phi, theta):
+    if form.kind == CUT:
+        return _in_cut(form, work, phi, start, slope)
     p = work[1][0]
     transposed_times(form.basis, phi, p)
     w = dot(p, p)
     if not _SAFE < w < 1.0 / _SAFE:
-        return math.nan
-    times(form.basis, p, theta)
-    share = form.radius / math.sqrt(w)
-    for j in range(len(theta)):
-        theta[j] = form.centre[j] + share * theta[j]
-    return dot(phi, form.centre) + form.radius * math.sqrt(w)
+        return math.nan, start
+    times(form.basis, p, slope)  # V⁻¹φ
+    share, middle, half = form.radius / math.sqrt(w), dot(phi, form.centre), form.radius * math.sqrt(w)
+    if form.kind == ROUND:
+        for j in range(len(slope)):
+            slope[j] = form.centre[j] + share * slope[j]
+        return middle + half, start
+    regret, information = form.optimum - (middle - half), math.log1p(w)
+    value = math.log(information) - 2.0 * math.log(regret) if regret > 0.0 else math.inf
+    # As in `InformationPerRegret.support`.
+    on_half = on_lower = 0.0
+    if math.isfinite(value):
+        on_half, on_lower = half / (form.radius**2 * (1.0 + w) * information), 2.0 / regret
+    for j in range(len(slope)):
+        slope[j] = (2.0 * on_half - on_lower) * share * slope[j] + on_lower * form.centre[j]
+    return value, start
 
 
 def _in_cut(form, work, phi, start, theta):
@@ -104,6 +111,5 @@ dot = jit(_dot, fastmath=SUMS)
 times = jit(_times)
 transposed_times = jit(_transposed_times, fastmath=SUMS)
 workspace = jit(_workspace)
-_in_ellipsoid = jit(_in_ellipsoid)
 _in_cut = jit(_in_cut)
 support = jit(_support)

@@ -8,6 +8,7 @@ per moment, and whether it is empty is decided then. With feature maps direction
 from __future__ import annotations
 
 import abc
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -56,16 +57,22 @@ class SingleEnds(abc.ABC):
         return float(low[0]), float(high[0])
 
 
-class Form(NamedTuple):
-    """A set as arrays, for compiled code: {centre + Wx : ‖x‖ ≤ radius}, or the paper's set, which the norm ball cuts.
+ROUND, CUT, INFORMATIVE = range(3)
 
-    The latter is in the units of `dual`, with arguments of its solver at the end. All arrays are in C's order.
+
+class Form(NamedTuple):
+    """A score as arrays, for compiled code; all are in C's order.
+
+    ROUND: the maximum over {centre + Wx : ‖x‖ ≤ radius}. INFORMATIVE: information per regret, over the same ellipsoid.
+    CUT: the maximum over the paper's set, an ellipsoid that the norm ball cuts, in the units of `dual`.
     """
 
-    is_cut: bool
+    kind: int
     basis: Array  # W, (d, d), or an orthonormal basis of the range of Φᵀ, (d, rank)
-    centre: Array  # (d,); empty if it is cut, and the rest is if it is not
+    centre: Array  # (d,); empty if CUT
     radius: float
+    optimum: float  # the largest upper bound, from which regret counts, if INFORMATIVE
+    # Only if CUT: a `dual.Problem`, and arguments of its solver.
     root_s: Array  # (rank,)
     z: Array  # (rank,)
     excess: float
@@ -83,7 +90,7 @@ class Form(NamedTuple):
         """{centre + Wx : ‖x‖ ≤ radius} for W = `root`."""
         nothing = np.empty(0)
         return cls(
-            False, np.ascontiguousarray(root), centre, radius, nothing, nothing,
+            ROUND, np.ascontiguousarray(root), np.ascontiguousarray(centre), radius, math.nan, nothing, nothing,
             excess=0.0, norm_bound=0.0, start=0.0, lower=0.0, upper=0.0, tolerance=0.0, round_up=0.0, max_steps=0,
             negligible=0.0,
         )  # fmt: skip
@@ -108,7 +115,7 @@ class Searched:
         return None
 
     def form(self) -> Form | None:
-        """The set as arrays; None if it is of another form."""
+        """The support function as arrays; None if it is of another form."""
         return None
 
 
@@ -145,7 +152,7 @@ class ConfidenceSet(Protocol):
         ...
 
     def form(self) -> Form | None:
-        """The set as arrays; None if it is of another form."""
+        """The support function as arrays; None if it is of another form."""
         ...
 
     @property

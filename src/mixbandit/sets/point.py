@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mixbandit._checks import Array
-from mixbandit.sets.base import CLOSED_FORM, Maximum, Searched, SingleEnds
+from mixbandit.sets.base import CLOSED_FORM, Form, Maximum, Searched, SingleEnds
 
 
 class Point(Searched, SingleEnds):
@@ -22,6 +22,9 @@ class Point(Searched, SingleEnds):
     def interval(self, directions: Array) -> tuple[Array, Array]:
         value = self.maximum(directions)
         return value, value
+
+    def form(self) -> Form:
+        return Form.of_ellipsoid(np.eye(len(self._theta)), self._theta, 0.0)
 
     def support(self, directions: Array) -> Maximum:
         n = len(directions)

@@ -22,7 +22,7 @@ from mixbandit._checks import LARGEST_MULTIPLIER, SMALLEST_MULTIPLIER, Array
 from mixbandit._compiling import Kernel, kernel
 from mixbandit.data import Decomposed, Ridged, length, widened
 from mixbandit.sets import dual
-from mixbandit.sets.base import ORIGIN, Form, Maximum, Searched, SingleEnds
+from mixbandit.sets.base import CUT, ORIGIN, Form, Maximum, Searched, SingleEnds
 from mixbandit.sets.ellipsoid import SpectralEllipsoid
 from mixbandit.sets.leaning import Leaning
 
@@ -101,7 +101,8 @@ class ResidualBall(Searched, SingleEnds):
             return None
         start, basis = self._start / self._stretch**2, np.ascontiguousarray(basis)
         ends = (start, *problem.bracket, *dual.ATTAINING, _NULL_TOLERANCE)
-        return Form(True, basis, np.empty(0), 0.0, problem.root_s, problem.z, problem.excess, self.norm_bound, *ends)
+        own = (problem.root_s, problem.z, problem.excess, self.norm_bound)
+        return Form(CUT, basis, np.empty(0), 0.0, math.nan, *own, *ends)
 
     def scaled(self, factor: float) -> ResidualBall | Leaning:
         """Centre + factor·half-width of intervals, as a score."""
