@@ -112,7 +112,7 @@ def boxes(rounds: int) -> None:
 
 
 def papers_experiment(rounds: int) -> None:
-    """Choosing beside fitting in the experiment of Table 1, processor time, on the data set with most hyperparameters."""
+    """Choosing beside fitting in the experiment of Table 1, in processor time."""
     for algorithm in svm.PAPER_ALGORITHMS:
         svm.simulate(svm.SvmSettings(algorithm=algorithm, rounds=3), 0)  # imports and compilation
         row = svm.simulate(svm.SvmSettings(algorithm=algorithm, rounds=rounds), 0)

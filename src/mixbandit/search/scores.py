@@ -96,7 +96,7 @@ class InformationPerRegret(Searched):
         return Maximum(value, slope, upper.alpha, upper.case)
 
     def form(self) -> Form | None:
-        base = self._ellipsoid.form()
+        base: Form | None = self._ellipsoid.form()
         if base is None or not isinstance(self._optimum, float):
             return None
         return base._replace(kind=INFORMATIVE, optimum=self._optimum)

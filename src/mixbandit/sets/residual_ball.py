@@ -99,10 +99,12 @@ class ResidualBall(Searched, SingleEnds):
         basis, problem = self.spectrum.range_basis(), self._problem
         if basis is None or not self.spectrum.rank:
             return None
-        start, basis = self._start / self._stretch**2, np.ascontiguousarray(basis)
-        ends = (start, *problem.bracket, *dual.ATTAINING, _NULL_TOLERANCE)
-        own = (problem.root_s, problem.z, problem.excess, self.norm_bound)
-        return Form(CUT, basis, np.empty(0), 0.0, math.nan, *own, *ends)
+        tolerance, round_up, max_steps = dual.ATTAINING
+        return Form(
+            CUT, np.ascontiguousarray(basis), np.empty(0), 0.0, math.nan, problem.root_s, problem.z, problem.excess,
+            self.norm_bound, self._start / self._stretch**2, *problem.bracket, tolerance, round_up, max_steps,
+            _NULL_TOLERANCE,
+        )  # fmt: skip
 
     def scaled(self, factor: float) -> ResidualBall | Leaning:
         """Centre + factor·half-width of intervals, as a score."""
