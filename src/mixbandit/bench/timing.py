@@ -43,7 +43,10 @@ def medians(work: Mapping[str, Callable[[], object]], repeats: int) -> dict[str,
     A turn is as many calls as take some milliseconds, after one that is not counted: the first call after another
     library's would measure how fast caches are filled again.
     """
-    calls = {name: max(int(_TURN / max(seconds(each), 1e-9)), 1) for name, each in work.items()}
+    calls = {}
+    for name, each in work.items():
+        each()  # imports and compilation
+        calls[name] = max(int(_TURN / max(min(seconds(each), seconds(each)), 1e-9)), 1)
     times: dict[str, list[float]] = {name: [] for name in work}
     for _ in range(repeats):
         for name, each in work.items():
