@@ -79,6 +79,8 @@ INSIDE = {
         "residual_ball",
         "_compiled_krylov",
         "krylov",
+        "_compiled_eigen",
+        "eigen",
         "krylov_ball",
         "tightest",
         "likelihood",

@@ -36,13 +36,13 @@ _LOOKS, _NUMPY_LOOKS = (5, 6, 8, 11, 14, 18), (7, 12, 18)
 _SMALL = 32
 # Multipliers within these multiples of a are looked for. The smallest stands for 0, where the norm bound does not bind,
 # unless ΦᵀΦ is known to be regular; next to smaller ones, rounding errors of M would count.
-_LEAST, _MOST = 1e-3, 1e8
+LEAST, MOST = 1e-3, 1e8
 # What may be left out, relative to the size of a bound.
 _LEFT_OUT = 1e-11
 # The last Newton step in ln α leaves an error of about its square, and a bound feels the square of that.
-_TOLERANCE, _STEPS = 1e-4, 60
+_TOLERANCE, STEPS = 1e-4, 60
 # ρ may be this much smaller than what it is the difference of.
-_CANCELLED = 1e-3
+CANCELLED = 1e-3
 # Vectors shorter than this, relative to what they were formed from, are left out.
 _NOTHING = 1e-9
 
@@ -64,7 +64,7 @@ class Near(NamedTuple):
 def interval(near: Near, p: Array) -> tuple[float, float] | None:
     """The minimum and maximum in the unit direction with coordinates p (d,); None if this takes a decomposition."""
     compiled = _compiled_kernel()
-    return _interval(near, p) if compiled is None else _solved(compiled, near, p)
+    return interval_by_numpy(near, p) if compiled is None else _solved(compiled, near, p)
 
 
 def best(near: Near, directions: Array, theta: Array, radius: float, tie: float) -> tuple[int, float, float] | None:
@@ -82,9 +82,9 @@ def best(near: Near, directions: Array, theta: Array, radius: float, tie: float)
 
 def _check_best(compiled: Kernel) -> None:
     """Raise RuntimeError unless compiled code finds the best of a few directions; the first call compiles it."""
-    near, directions = _example()
+    near, directions = example()
     theta, radius = near.root @ near.rewards, math.sqrt(near.rho + near.alpha * near.norm_bound**2)
-    ends = [_interval(near, row @ near.root / np.linalg.norm(row)) for row in directions]
+    ends = [interval_by_numpy(near, row @ near.root / np.linalg.norm(row)) for row in directions]
     expected = max(math.sqrt(row @ row) * end[1] for row, end in zip(directions, ends, strict=True) if end is not None)
     found = compiled(directions, directions @ near.root, theta, radius, 1e-9, 1e-100, near.root, *_arguments(near))
     if not math.isclose(found[2], expected, rel_tol=1e-9):
@@ -99,7 +99,7 @@ def typical_multiplier(near: Near, p: Array) -> tuple[float, float] | None:
     mu, both, _ = next(_spans(near, p))
     found = _Projected(near, mu, both, None)
     alpha = found.multiplier(1.0)
-    if not 2.0 * _LEAST < alpha / near.alpha < 0.5 * _MOST:
+    if not 2.0 * LEAST < alpha / near.alpha < 0.5 * MOST:
         return None
     value, half = found.closed_form(alpha)
     return alpha, (found.closed_form(near.alpha)[0] - value) / half
@@ -111,14 +111,14 @@ def _compiled_kernel() -> Kernel | None:
 
 def _check_agreement(compiled: Kernel) -> None:
     """Raise RuntimeError unless compiled code solves a small problem as numpy does; the first call compiles it."""
-    near, directions = _example()
+    near, directions = example()
     p = (directions[0] / np.linalg.norm(directions[0])) @ near.root
-    found, expected = _solved(compiled, near, p), _interval(near, p)
+    found, expected = _solved(compiled, near, p), interval_by_numpy(near, p)
     if found is None or expected is None or not np.allclose(found, expected, rtol=1e-9, atol=0.0):
         raise RuntimeError(f"compiled code gives {found}, numpy {expected}")
 
 
-def _example() -> tuple[Near, Array]:
+def example() -> tuple[Near, Array]:
     """A small problem, and some directions."""
     d = 12
     root = np.asfortranarray(np.diag(np.linspace(0.2, 1.0, d)) + 0.1 * np.sin(np.arange(d * d)).reshape(d, d))
@@ -136,12 +136,12 @@ def _arguments(near: Near) -> tuple[Any, ...]:
     """What compiled code needs to know besides the root and directions."""
     alpha, _, q, rho, norm_bound, smallest, start, least, _ = near
     return (
-        q, alpha, rho, norm_bound, smallest, start, _LOOKS, least, _LEAST, _MOST, _LEFT_OUT, _TOLERANCE, _STEPS,
-        _CANCELLED, _NOTHING,
+        q, alpha, rho, norm_bound, smallest, start, _LOOKS, least, LEAST, MOST, _LEFT_OUT, _TOLERANCE, STEPS,
+        CANCELLED, _NOTHING,
     )  # fmt: skip
 
 
-def _interval(near: Near, p: Array) -> tuple[float, float] | None:
+def interval_by_numpy(near: Near, p: Array) -> tuple[float, float] | None:
     """With numpy alone."""
     for mu, both, outside in _spans(near, p):
         found = _Projected(near, mu, both, outside).interval()
@@ -159,7 +159,7 @@ def _spans(near: Near, p: Array) -> Iterator[tuple[Array, Array, Array | None]]:
     if d <= _SMALL:
         whole = near.known.get("whole")
         if whole is None:
-            whole = near.known["whole"] = _eigen(root.T @ root)
+            whole = near.known["whole"] = eigen(root.T @ root)
         yield whole[0], both @ whole[1], None
         return
     basis, newest, done = np.empty((d, 0)), both.T, 0
@@ -176,7 +176,7 @@ def _spans(near: Near, p: Array) -> Iterator[tuple[Array, Array, Array | None]]:
         basis = np.concatenate((basis, _orthonormal(grown)), axis=1)
         images = root.T @ (root @ basis)
         inner = basis.T @ images
-        mu, vectors = _eigen(inner)
+        mu, vectors = eigen(inner)
         yield mu, both @ (basis @ vectors), (images - basis @ inner) @ vectors
         if basis.shape[1] == d:
             return
@@ -195,7 +195,7 @@ def _orthonormal(columns: Array) -> Array:
     return np.asarray(basis)
 
 
-def _eigen(matrix: Array) -> tuple[Array, Array]:
+def eigen(matrix: Array) -> tuple[Array, Array]:
     """Eigenvalues and eigenvectors of a symmetric matrix."""
     values, vectors, info = lapack().dsyevd(matrix)
     if info != 0:
@@ -216,7 +216,7 @@ class _Projected:
         found = []
         for sign in (-1.0, 1.0):
             alpha = self.multiplier(sign)
-            if not self._near.least <= alpha / self._near.alpha <= 0.5 * _MOST:
+            if not self._near.least <= alpha / self._near.alpha <= 0.5 * MOST:
                 return _OUT_OF_REACH
             value = self._bound(sign, alpha)
             if math.isnan(value):
@@ -239,8 +239,8 @@ class _Projected:
         """The multiplier of the norm bound, within its limits: H < 0 on its left, H > 0 on its right."""
         a, rho_0, bound2 = self._near.alpha, self._near.rho, self._near.norm_bound**2
         floor, looked = self._floor, False
-        lower, upper, alpha = floor, _MOST * a, self._near.start
-        for _ in range(_STEPS):
+        lower, upper, alpha = floor, MOST * a, self._near.start
+        for _ in range(STEPS):
             h = alpha - a
             (w, _, uu, uuu), (_, _, tu, ttu), (_, shrunk, tt, ttt) = self._sums(h)
             rho = rho_0 + alpha * bound2 - h * shrunk
@@ -271,7 +271,7 @@ class _Projected:
     @property
     def _floor(self) -> float:
         """The smallest multiplier that is looked for."""
-        smallest = _LEAST * self._near.alpha
+        smallest = LEAST * self._near.alpha
         return 0.0 if self._near.least_eigenvalue > smallest else smallest
 
     def closed_form(self, alpha: float) -> tuple[float, float]:
@@ -287,7 +287,7 @@ class _Projected:
         h = alpha - a
         (w, _, uu, _), (at, _, tu, _), (_, shrunk, tt, _) = self._sums(h)
         rho = rho_0 + alpha * bound2 - h * shrunk
-        if not rho > _CANCELLED * (abs(rho_0) + alpha * bound2 + abs(h) * shrunk):
+        if not rho > CANCELLED * (abs(rho_0) + alpha * bound2 + abs(h) * shrunk):
             return math.nan
         plain, kappa = math.sqrt(rho * w), math.sqrt(rho / w)
         missed = 0.0

@@ -1,4 +1,4 @@
-"""The set of the paper as ridge regression knows it: few directions are bounded without decomposing the rows."""
+"""The set of the paper as ridge regression knows it: directions are bounded without decomposing the rows."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 
 from mixbandit._checks import Array
+from mixbandit._lazy import lazy
 from mixbandit.data import SAFE_SIZE
 from mixbandit.sets import krylov
-from mixbandit.sets.base import Form, Maximum, Searched
+from mixbandit.sets.base import ELLIPSOID, INTERIOR, Form, Maximum, Searched
+from mixbandit.sets.eigen import Eigenbasis, eigenbasis
 from mixbandit.sets.ellipsoid import RidgeEllipsoid
 from mixbandit.sets.leaning import Leaning
 from mixbandit.sets.residual_ball import ResidualBall
 
-# More directions than this at once are worth a decomposition.
+# More directions than this at once are worth an eigenbasis.
 _FEW = 3
 # Among more than this, most are excluded before products with W are formed.
 _SOME = 64
@@ -37,15 +39,42 @@ class KrylovBall(Searched):
         self._known: dict[bytes, tuple[float, float]] = {}
 
     def maximum(self, directions: Array) -> Array:
-        if len(directions) > _FEW:
+        if len(directions) <= _FEW:
+            return np.array([self._ends(row)[1] for row in directions])
+        basis, measured = self._eigenbasis, self._measured(directions)
+        if basis is None or measured is None:
             return self._whole().maximum(directions)
-        return np.array([self._ends(row)[1] for row in directions])
+        size, inside = measured
+        value = size * basis.solve(inside, attaining=False).value
+        left = np.isnan(value)
+        if left.any():
+            value[left] = self._whole().maximum(directions[left])
+        return value
 
     def interval(self, directions: Array) -> tuple[Array, Array]:
-        if len(directions) > _FEW:
+        n = len(directions)
+        if n <= _FEW:
+            both = np.array([self._ends(row) for row in directions]).reshape(-1, 2)
+            return both[:, 0], both[:, 1]
+        basis, measured = self._eigenbasis, self._measured(directions)
+        if basis is None or measured is None:
             return self._whole().interval(directions)
-        both = np.array([self._ends(row) for row in directions]).reshape(-1, 2)
-        return both[:, 0], both[:, 1]
+        size, inside = measured
+        ends = basis.solve(np.concatenate((inside, -inside)), attaining=False).value.reshape(2, n)
+        low, high = -size * ends[1], size * ends[0]
+        left = np.isnan(ends).any(axis=0)
+        if left.any():
+            low[left], high[left] = self._whole().interval(directions[left])
+        return low, high
+
+    @lazy
+    def _eigenbasis(self) -> Eigenbasis | None:
+        """The first view in an eigenbasis; None where singular values do as well."""
+        view = self._views[0]
+        return eigenbasis(view) if view.least_eigenvalue > 0.0 else None
+
+    def _measured(self, directions: Array) -> tuple[Array, Array] | None:
+        return None if self._eigenbasis is None else self._eigenbasis.coordinates(directions)
 
     def ends(self, direction: Array) -> tuple[float, float]:
         return self._ends(direction[0])
@@ -78,7 +107,17 @@ class KrylovBall(Searched):
         return float(low[0]), float(high[0])
 
     def support(self, directions: Array) -> Maximum:
-        return self._whole().support(directions)
+        basis, measured = self._eigenbasis, self._measured(directions)
+        if basis is None or measured is None:
+            return self._whole().support(directions)
+        size, inside = measured
+        value, alpha, points = basis.solve(inside, attaining=True)
+        left = np.isnan(value)
+        case = np.where(alpha > 0.0, INTERIOR, ELLIPSOID)
+        if left.any():
+            rest = self._whole().support(directions[left])
+            value[left], points[left], alpha[left], case[left] = rest.value / size[left], *rest[1:]
+        return Maximum(size * value, points, alpha, case)
 
     def form(self) -> Form | None:
         return self._whole().form()
