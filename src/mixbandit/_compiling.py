@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import logging
 import os
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,6 +16,8 @@ logger = logging.getLogger(__name__)
 Kernel = Callable[..., Any]
 
 _known: dict[str, Kernel | None] = {}
+_said: list[str] = []
+_SILENT = 1.5  # seconds
 _off = [os.environ.get("MIXBANDIT_COMPILED") == "0"]
 
 
@@ -36,11 +39,31 @@ def _found(name: str, check: Callable[[Kernel], None]) -> Kernel | None:
     module, _, function = name.rpartition(".")
     try:
         found: Kernel = getattr(importlib.import_module(module), function)
-        check(found)
+        with _patience():
+            check(found)
     except Exception:  # if numba is broken, numpy does the same
         logger.warning("numba is installed but does not work; slower numpy code is used", exc_info=True)
         return None
     return found
+
+
+@contextlib.contextmanager
+def _patience() -> Iterator[None]:
+    """Say what is going on if it takes seconds, which it does once, before results are cached on disk."""
+    message = "compiling numerical code, which takes ten to thirty seconds; the result is cached for the next time"
+    timer = threading.Timer(_SILENT, _say_once, (message,))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _say_once(message: str) -> None:
+    if message not in _said:
+        _said.append(message)
+        logger.warning(message)
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -138,3 +139,14 @@ def test_code_is_compiled_again_when_code_that_it_inlines_has_changed(cache, mon
     # The helper now comes from another module, whose source counts as well.
     monkeypatch.setattr(helper.py_func, "__module__", "mixbandit.errors")
     assert called() == (3.0, 0)
+
+
+def test_a_long_compilation_says_so_once_and_a_short_one_nothing(monkeypatch, caplog):
+    monkeypatch.setattr(_compiling, "_said", [])
+    _compiling._found("mixbandit.sets._compiled.solve_rows", lambda kernel: None)
+    assert not caplog.records
+    monkeypatch.setattr(_compiling, "_SILENT", 0.0)
+    for _ in range(2):
+        _compiling._found("mixbandit.sets._compiled.solve_rows", lambda kernel: time.sleep(0.2))
+    (record,) = caplog.records
+    assert "compiling numerical code" in record.message

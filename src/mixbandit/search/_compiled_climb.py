@@ -32,6 +32,17 @@ def _features(layer, offset, y, phi, slope):
             phi[j], slope[j] = 0.5 * factor * (1.0 + value), 0.25 * factor * (1.0 - value * value)
 
 
+def _evaluate(layer, offset, form, work, y, start, room, gradient):
+    """The score at y and its multiplier, or `start`; its gradient in y goes to `gradient`."""
+    phi, slope, theta = room[0], room[1], room[2]
+    _features(layer, offset, y, phi, slope)
+    value, alpha = support(form, work, phi, start, theta)
+    for j in range(len(slope)):
+        slope[j] *= theta[j]
+    transposed_times(layer.weights, slope, gradient)
+    return value, alpha
+
+
 def _direction(B, fresh, gradient, free, settings, direction, reduced):
     """The quasi-Newton direction, 0 where not free; without an estimate of the curvature, a short step."""
     k = len(gradient)
@@ -111,24 +122,16 @@ def _climb(starts, offsets, layer, form, settings):
 
     `starts` (n, k) are the moving coordinates, `offsets` (n, d) what the others add to pre-activations.
     """
-    (n, k), d = starts.shape, len(layer.weights)
+    n, k = starts.shape
     y, value, gradient, alpha = starts.copy(), np.empty(n), np.empty((n, k)), np.full(n, form.start)
     B, fresh, active = np.zeros((n, k, k)), np.ones(n, dtype=np.bool_), np.ones(n, dtype=np.bool_)
-    phi, slope, theta, work = np.empty(d), np.empty(d), np.empty(d), workspace(form)
+    work, room = workspace(form), np.empty((3, len(layer.weights)))
     direction, reduced, Bs, proposal, found = np.empty(k), np.empty((k, k)), np.empty(k), np.empty(k), np.empty(k)
     moved, bent, free = np.empty(k), np.empty(k), np.empty(k, dtype=np.bool_)
     scale = 0.0
 
-    def evaluate(i, at, into):
-        _features(layer, offsets[i], at, phi, slope)
-        reached, alpha[i] = support(form, work, phi, alpha[i], theta)
-        for j in range(d):
-            slope[j] *= theta[j]
-        transposed_times(layer.weights, slope, into)
-        return reached
-
     for i in range(n):
-        value[i] = evaluate(i, y[i], gradient[i])
+        value[i], alpha[i] = _evaluate(layer, offsets[i], form, work, y[i], alpha[i], room, gradient[i])
         if math.isnan(value[i]):
             return y, value, 0
         if math.isfinite(value[i]):
@@ -157,7 +160,7 @@ def _climb(starts, offsets, layer, form, settings):
                 for j in range(k):
                     proposal[j] = min(max(own[j] + length * direction[j], 0.0), 1.0)
                     promised += g[j] * (proposal[j] - own[j]) if free[j] else 0.0
-                reached = evaluate(i, proposal, found)
+                reached, alpha[i] = _evaluate(layer, offsets[i], form, work, proposal, alpha[i], room, found)
                 evaluations += 1
                 if math.isnan(reached):
                     return y, value, 0
@@ -180,6 +183,7 @@ def _climb(starts, offsets, layer, form, settings):
 
 
 _features = jit(_features)
+_evaluate = jit(_evaluate)
 _direction = jit(_direction)
 _solve = jit(_solve)
 _learn_curvature = jit(_learn_curvature)
