@@ -128,7 +128,7 @@ def _example() -> tuple[Near, Array]:
 
 
 def _solved(compiled: Kernel, near: Near, p: Array) -> tuple[float, float] | None:
-    low, high = compiled(near.root, p, *_arguments(near))
+    low, high, _ = compiled(near.root, p, *_arguments(near), -math.inf)
     return None if math.isnan(low) else (low, high)
 
 
