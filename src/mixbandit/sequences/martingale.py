@@ -20,7 +20,15 @@ from mixbandit.sequences.refutation import NoiseTest, scales_of
 from mixbandit.sequences.response import Response
 from mixbandit.sequences.rules import BallRule, looks_quiet, require_order_free
 from mixbandit.sequences.suspects import SuspectTest
-from mixbandit.sets import ConfidenceSet, Ellipsoid, ResidualBall, RidgeEllipsoid, SpectralEllipsoid, ridge_ball
+from mixbandit.sets import (
+    ConfidenceSet,
+    Ellipsoid,
+    KrylovBall,
+    ResidualBall,
+    RidgeEllipsoid,
+    SpectralEllipsoid,
+    ridge_ball,
+)
 
 _ROUND_UP = 1e-13
 # Multiples of α₀ at which estimates are tried.
@@ -71,6 +79,7 @@ class MartingaleRule(BallRule):
         self.sums_up = model.dim is not None and not (misspecification or self._unused_cost.stepwise)
         self._uses_ridge_form = misspecification > 0.0 and self.ridge_alpha is not None
         self.regret_theorem_alpha = None if misspecification else self.ridge_alpha
+        self._stated = Stated(sigma, delta, norm_bound)
 
     def start(self) -> Data:
         return self.model.start(self._unused_cost)
@@ -126,16 +135,19 @@ class MartingaleRule(BallRule):
         rounding = data.rounding(norm_bound)
         return ResidualBall(data.spectrum, excess, norm_bound, start=start, margin=margin, rounding=rounding)
 
-    def _set(self, data: Data) -> ConfidenceSet:
-        if isinstance(data, Factor):  # ridge regression is at hand, and a decomposition takes more
-            own = _own(self, data)
-            if own is not None and own.occupied:
-                assert isinstance(own.ridge, Ridge)
-                stated = Stated(self.sigma, self.delta, self.norm_bound)
-                found = krylov_ball(data, own.ridge, stated, lambda: self.ball(data).opened())
-                if found is not None:
-                    return found
-        return self.ball(data)
+    def set(self, data: Data) -> ConfidenceSet:
+        # This one holds the data. Kept with them, both would wait for the garbage collector, with all their arrays.
+        found = self._set_from_ridge(data)
+        return super().set(data) if found is None else found
+
+    def _set_from_ridge(self, data: Data) -> KrylovBall | None:
+        if not isinstance(data, Factor):
+            return None
+        own = _own(self, data)  # ridge regression is at hand, and a decomposition takes more
+        if own is None or not own.occupied:
+            return None
+        assert isinstance(own.ridge, Ridge)
+        return krylov_ball(data, own.ridge, self._stated, lambda: self.ball(data).opened())
 
     def is_empty(self, data: Data) -> bool:
         # Once the set has been made, for exact bounds, asking it is cheapest.
