@@ -79,7 +79,6 @@ class MartingaleRule(BallRule):
         self.sums_up = model.dim is not None and not (misspecification or self._unused_cost.stepwise)
         self._uses_ridge_form = misspecification > 0.0 and self.ridge_alpha is not None
         self.regret_theorem_alpha = None if misspecification else self.ridge_alpha
-        self._stated = Stated(sigma, delta, norm_bound)
 
     def start(self) -> Data:
         return self.model.start(self._unused_cost)
@@ -137,17 +136,8 @@ class MartingaleRule(BallRule):
 
     def set(self, data: Data) -> ConfidenceSet:
         # This one holds the data. Kept with them, both would wait for the garbage collector, with all their arrays.
-        found = self._set_from_ridge(data)
+        found = _set_from_ridge(self, data)
         return super().set(data) if found is None else found
-
-    def _set_from_ridge(self, data: Data) -> KrylovBall | None:
-        if not isinstance(data, Factor):
-            return None
-        own = _own(self, data)  # ridge regression is at hand, and a decomposition takes more
-        if own is None or not own.occupied:
-            return None
-        assert isinstance(own.ridge, Ridge)
-        return krylov_ball(data, own.ridge, self._stated, lambda: self.ball(data).opened())
 
     def is_empty(self, data: Data) -> bool:
         # Once the set has been made, for exact bounds, asking it is cheapest.
@@ -232,6 +222,17 @@ def _own(rule: MartingaleRule, data: Data) -> _Own | None:
         occupied = ridge.norm2 <= rule.norm_bound**2 or towards <= allowed
         known = data.derived[rule, _Own] = _Own(ridge, allowed, towards, occupied)
     return known if known.ridge.is_accurate else None
+
+
+def _set_from_ridge(rule: MartingaleRule, data: Data) -> KrylovBall | None:
+    """The set from ridge regression alone, where that is enough: it is at hand, and a decomposition takes more work."""
+    own = _own(rule, data) if isinstance(data, Factor) else None
+    if own is None or not own.occupied:
+        return None
+    assert isinstance(data, Factor)
+    assert isinstance(own.ridge, Ridge)
+    stated = Stated(rule.sigma, rule.delta, rule.norm_bound)
+    return krylov_ball(data, own.ridge, own.allowed, stated, lambda: rule.ball(data).opened())
 
 
 def _delta_term(rule: MartingaleRule, sigma: float) -> float:

@@ -31,7 +31,7 @@ from mixbandit._lazy import lapack
 from mixbandit.data import SAFE_SIZE
 
 # Multiplications with M after which bounds are looked at. With numpy alone looking costs more than multiplying.
-_LOOKS, _NUMPY_LOOKS = (5, 6, 8, 11, 14, 18), (7, 12, 18)
+_LOOKS, _NUMPY_LOOKS, _ROUGH_LOOKS = (5, 6, 8, 11, 14, 18), (7, 12, 18), (3,)
 # Up to this dimension numpy decomposes M instead, once for all directions.
 _SMALL = 32
 # Multipliers within these multiples of a are looked for. The smallest stands for 0, where the norm bound does not bind,
@@ -96,7 +96,7 @@ def typical_multiplier(near: Near, p: Array) -> tuple[float, float] | None:
 
     Also, how much larger the closed form at a is than the maximum, in half-widths.
     """
-    mu, both, _ = next(_spans(near, p))
+    mu, both, _ = next(_spans(near, p, _ROUGH_LOOKS))
     found = _Projected(near, mu, both, None)
     alpha = found.multiplier(1.0)
     if not 2.0 * _LEAST < alpha / near.alpha < 0.5 * _MOST:
@@ -143,14 +143,14 @@ def _arguments(near: Near) -> tuple[Any, ...]:
 
 def _interval(near: Near, p: Array) -> tuple[float, float] | None:
     """With numpy alone."""
-    for mu, both, outside in _spans(near, p):
+    for mu, both, outside in _spans(near, p, _NUMPY_LOOKS):
         found = _Projected(near, mu, both, outside).interval()
         if found is not None:
             return found if found != _OUT_OF_REACH else None
     return None
 
 
-def _spans(near: Near, p: Array) -> Iterator[tuple[Array, Array, Array | None]]:
+def _spans(near: Near, p: Array, looks: tuple[int, ...]) -> Iterator[tuple[Array, Array, Array | None]]:
     """M restricted to larger and larger spans: its eigenvalues, p and q in the eigenbasis, and for each eigenvector the
     part of its image outside the span (d, m); that is None where the span is everything.
     """
@@ -163,7 +163,7 @@ def _spans(near: Near, p: Array) -> Iterator[tuple[Array, Array, Array | None]]:
         yield whole[0], both @ whole[1], None
         return
     basis, newest, done = np.empty((d, 0)), both.T, 0
-    for look in _NUMPY_LOOKS:
+    for look in looks:
         parts = [] if done else [newest]
         for _ in range(look - done - len(parts)):
             newest = root.T @ (root @ newest)
