@@ -77,6 +77,7 @@ INSIDE = {
         "point",
         "residual_ball",
         "_compiled_krylov",
+        "projected",
         "krylov",
         "krylov_ball",
         "tightest",

@@ -14,6 +14,7 @@ from mixbandit.sets import krylov
 from mixbandit.sets.base import Maximum, Searched
 from mixbandit.sets.ellipsoid import RidgeEllipsoid
 from mixbandit.sets.leaning import Leaning
+from mixbandit.sets.projected import Near
 from mixbandit.sets.residual_ball import ResidualBall
 
 # More directions than this at once are worth a decomposition.
@@ -32,7 +33,7 @@ class KrylovBall(Searched):
     is_empty = False
     screens_from, evaluates = 2, 1
 
-    def __init__(self, views: Sequence[krylov.Near], outer: RidgeEllipsoid, whole: Callable[[], ResidualBall]) -> None:
+    def __init__(self, views: Sequence[Near], outer: RidgeEllipsoid, whole: Callable[[], ResidualBall]) -> None:
         self._views, self._outer, self._whole = views, outer, whole
         self._known: dict[bytes, tuple[float, float]] = {}
 
