@@ -103,14 +103,26 @@ def _check_best(compiled: Kernel) -> None:
 def typical_multiplier(near: Near, p: Array) -> tuple[float, float] | None:
     """The multiplier of the maximum in the unit direction with coordinates p (d,), roughly; None if it is extreme.
 
-    Also, how much larger the closed form at a is than the maximum, in half-widths.
+    Also, how much larger the closed form at a is than the maximum, in its half-widths.
     """
+    alpha, value = _rough(near, p)
+    radius2 = near.rho + near.alpha * near.norm_bound**2
+    if not (radius2 > 0.0 and 2.0 * LEAST < alpha / near.alpha < 0.5 * MOST):
+        return None
+    half = math.sqrt(radius2 * float(p @ p))
+    return alpha, (float(p @ near.rewards) + half - value) / half
+
+
+def _rough(near: Near, p: Array) -> tuple[float, float]:
+    """The multiplier and the maximum."""
+    compiled = _compiled_kernel()
+    if compiled is not None:
+        _, high, alpha = compiled(near.root, p, *_arguments(near), -math.inf)
+        if not math.isnan(high):
+            return alpha, high
     found = Projected(near, p, next(spans(near, p, _ROUGH_LOOKS)))
     (end,) = found.roots((1.0,), (near.start,))
-    if not 2.0 * LEAST < end.alpha / near.alpha < 0.5 * MOST:
-        return None
-    value, half = found.closed_form(end)
-    return end.alpha, (found.closed_form(found.at(near.alpha))[0] - value) / half
+    return end.alpha, found.closed_form(end)
 
 
 def _compiled_kernel() -> Kernel | None:

@@ -123,10 +123,6 @@ class Projected:
         smallest = LEAST * near.alpha
         self._floor = 0.0 if near.least_eigenvalue > smallest else smallest  # the smallest multiplier looked for
 
-    def at(self, alpha: float) -> End:
-        """Any multiplier, for the maximum."""
-        return End(1.0, alpha, self._sums((alpha,))[0])
-
     def _sums(self, alphas: Sequence[float]) -> list[Any]:
         """The sums at some multipliers at once: calling numpy takes longer than the work."""
         inverse, a, count = self._inverse, self._near.alpha, len(alphas)
@@ -152,11 +148,10 @@ class Projected:
             going = [each for each in going if not each.is_done]
         return [End(each.sign, each.alpha, each.sums) for each in searches]
 
-    def closed_form(self, end: End) -> tuple[float, float]:
-        """g(α), and its second term."""
+    def closed_form(self, end: End) -> float:
+        """g(α)."""
         w, at, _, shrunk = end.sums[0]
-        half = math.sqrt(max(_rho(self._near, end.alpha, shrunk), 0.0) * w)
-        return end.sign * at + half, half
+        return float(end.sign * at) + math.sqrt(max(_rho(self._near, end.alpha, shrunk), 0.0) * w)
 
     def bounds(self, ends: Sequence[End]) -> list[float]:
         """g(α) for each, with what is left out added; NaN if that is too much."""
