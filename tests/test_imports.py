@@ -78,6 +78,7 @@ INSIDE = {
         "point",
         "residual_ball",
         "_compiled_krylov",
+        "projected",
         "krylov",
         "_compiled_eigen",
         "eigen",

@@ -1,5 +1,7 @@
 """Exact bounds from ridge regression and a Krylov space equal those from a decomposition of all rows."""
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -75,6 +77,24 @@ def test_the_usual_round_takes_no_decomposition(monkeypatch):
     assert len(decomposed) <= 2
 
 
+def test_rounds_leave_nothing_to_the_garbage_collector():
+    rng = np.random.default_rng(0)
+    policy = mb.CMMUCB(20, sigma=0.1, norm_bound=5.0, rng=0)
+
+    def play(rounds):
+        for _ in range(rounds):
+            policy.tell(policy.ask(rng.normal(size=(10, 20)) / np.sqrt(20)), 0.1 * rng.normal())
+
+    play(60)
+    gc.collect()
+    gc.disable()
+    try:
+        play(64)
+        assert gc.collect() < 64
+    finally:
+        gc.enable()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_choices_are_those_of_the_exact_bounds(kind):
     rng = np.random.default_rng(1)
@@ -88,7 +108,7 @@ def test_choices_are_those_of_the_exact_bounds(kind):
                     choice = policy.ask(arms)
             else:
                 choice = policy.ask(arms)
-            if t % 5 == 0:
+            if t % 5 == 0 or t < 12:
                 exact = policy.moment.rule.ball(policy.moment.data).opened()
                 upper = exact.maximum(arms)
                 assert upper[choice.index] == pytest.approx(upper.max(), rel=1e-8)
@@ -139,4 +159,6 @@ def test_the_largest_width_of_folded_rows_bounds_all_later_ones():
         assert (data.ridge(0.01).widths(directions) <= data.folded.spread(0.01) * (1 + 1e-9)).all()
         smallest = np.linalg.eigvalsh(data.factor[:, :-1].T @ data.factor[:, :-1])[0]
         assert data.folded.least_eigenvalue <= smallest * (1 + 1e-9)
+        for alpha in (1e-3, 0.01, 10.0):
+            assert 0.0 < data.folded.known_eigenvalue(alpha) <= smallest * (1 + 1e-9)
         cs.update(rng.normal(size=10), 0.0)

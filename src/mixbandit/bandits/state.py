@@ -182,7 +182,8 @@ def parse_told(
     """The arguments of `tell`, checked: choices, rewards, and noise levels where given."""
     if isinstance(choice, Choice) or is_integer(choice):
         choices = [state.awaited(choice)]  # type: ignore[arg-type]
-        number = as_reward(reward, "reward")
+        # Numpy's floats are floats, too; looking for other kinds of numbers takes longer.
+        number = float(reward) if isinstance(reward, float) else as_reward(reward, "reward")
         values = np.array([number])
         if sigma is None and state.moment.rule.value_range is None and -LARGEST_DATUM <= number <= LARGEST_DATUM:
             return choices, values, _NO_LEVEL  # the usual case, without further checks

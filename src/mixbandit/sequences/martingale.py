@@ -20,7 +20,15 @@ from mixbandit.sequences.refutation import NoiseTest, scales_of
 from mixbandit.sequences.response import Response
 from mixbandit.sequences.rules import BallRule, looks_quiet, require_order_free
 from mixbandit.sequences.suspects import SuspectTest
-from mixbandit.sets import ConfidenceSet, Ellipsoid, ResidualBall, RidgeEllipsoid, SpectralEllipsoid, ridge_ball
+from mixbandit.sets import (
+    ConfidenceSet,
+    Ellipsoid,
+    KrylovBall,
+    ResidualBall,
+    RidgeEllipsoid,
+    SpectralEllipsoid,
+    ridge_ball,
+)
 
 _ROUND_UP = 1e-13
 # Multiples of α₀ at which estimates are tried.
@@ -126,16 +134,10 @@ class MartingaleRule(BallRule):
         rounding = data.rounding(norm_bound)
         return ResidualBall(data.spectrum, excess, norm_bound, start=start, margin=margin, rounding=rounding)
 
-    def _set(self, data: Data) -> ConfidenceSet:
-        if isinstance(data, Factor):  # ridge regression is at hand, and a decomposition takes more
-            own = _own(self, data)
-            if own is not None and own.occupied:
-                assert isinstance(own.ridge, Ridge)
-                stated = Stated(self.sigma, self.delta, self.norm_bound)
-                found = krylov_ball(data, own.ridge, stated, lambda: self.ball(data).opened())
-                if found is not None:
-                    return found
-        return self.ball(data)
+    def set(self, data: Data) -> ConfidenceSet:
+        # This one holds the data. Kept with them, both would wait for the garbage collector, with all their arrays.
+        found = _set_from_ridge(self, data)
+        return super().set(data) if found is None else found
 
     def is_empty(self, data: Data) -> bool:
         # Once the set has been made, for exact bounds, asking it is cheapest.
@@ -220,6 +222,17 @@ def _own(rule: MartingaleRule, data: Data) -> _Own | None:
         occupied = ridge.norm2 <= rule.norm_bound**2 or towards <= allowed
         known = data.derived[rule, _Own] = _Own(ridge, allowed, towards, occupied)
     return known if known.ridge.is_accurate else None
+
+
+def _set_from_ridge(rule: MartingaleRule, data: Data) -> KrylovBall | None:
+    """The set from ridge regression alone, where that is enough: it is at hand, and a decomposition takes more work."""
+    own = _own(rule, data) if isinstance(data, Factor) else None
+    if own is None or not own.occupied:
+        return None
+    assert isinstance(data, Factor)
+    assert isinstance(own.ridge, Ridge)
+    stated = Stated(rule.sigma, rule.delta, rule.norm_bound)
+    return krylov_ball(data, own.ridge, own.allowed, stated, lambda: rule.ball(data).opened())
 
 
 def _delta_term(rule: MartingaleRule, sigma: float) -> float:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mixbandit._checks import Array
-from mixbandit.data import Factor, Ridge, widened
+from mixbandit.data import Factor, Folded, Ridge, widened
 from mixbandit.sets import KrylovBall, Near, ResidualBall, RidgeEllipsoid, typical_multiplier
 
 # In fewer dimensions a decomposition takes no longer.
@@ -40,30 +40,44 @@ class Stated(NamedTuple):
         return self.sigma**2 * (ridge.log_det - 2.0 * math.log(self.delta))
 
 
-def krylov_ball(data: Factor, own: Ridge, stated: Stated, whole: Callable[[], ResidualBall]) -> KrylovBall | None:
-    """The set, given ridge regression at α₀; None where that is not enough.
+class _Typical(NamedTuple):
+    """What the rows folded in say about those added since.
+
+    It rarely changes, and a run loaded from a file finds the same.
+    """
+
+    multiplier: float  # that of the norm bound in some direction, at least α₀
+    excess: float  # how loose the closed form at α₀ is there, in half-widths
+    least_eigenvalue: float  # at most the smallest of ΦᵀΦ
+
+
+def krylov_ball(
+    data: Factor, own: Ridge, allowed: float, stated: Stated, whole: Callable[[], ResidualBall]
+) -> KrylovBall | None:
+    """The set, given ridge regression at α₀ and L, which it allows for; None where that is not enough.
 
     The set must not be empty; `whole` makes it by decomposition.
     """
-    if data.dim < _LEAST_DIM or not data.folded.count or own.peak2 > _WELL_CONDITIONED**2 * own.alpha:
+    folded = data.folded
+    if data.dim < _LEAST_DIM or not folded.count or own.peak2 > _WELL_CONDITIONED**2 * own.alpha:
         return None
     # Where roundings count they must be added to R, whose square is L or more.
-    allowed = stated.allowed(own)
     least = math.sqrt(allowed)
     if widened(least, data.rounding(stated.norm_bound)) > least:
         return None
-    start, excess = _typical_multiplier(data, own.alpha, stated)
-    nearest, smallest = own, data.folded.least_eigenvalue
-    views: tuple[Near, ...] = (_view(own, own, allowed, stated.norm_bound, smallest, start, 0.0),)
+    start, excess, smallest = _typical(folded, own.alpha, stated)
+    view = _view(own, own, allowed, stated.norm_bound, smallest, start, 0.0)
+    nearest, views = own, (view,)
     if start > own.alpha and excess > _LOOSE:
         nearest = data.ridge(start)
-        views = (_view(nearest, own, allowed, stated.norm_bound, smallest, start, _MUCH_SMALLER), *views)
-    radius2 = views[0].rho + nearest.alpha * stated.norm_bound**2
+        view = _view(nearest, own, allowed, stated.norm_bound, smallest, start, _MUCH_SMALLER)
+        views = (view, *views)  # type: ignore[assignment]
+    radius2 = view.rho + nearest.alpha * stated.norm_bound**2
     if not radius2 > 0.0:
         return None
-    spread = None if data.folded.is_scarce else data.folded.spread
+    spread = None if folded.is_scarce else folded.spread
     outer = RidgeEllipsoid(nearest, radius2, lambda: whole().closed_form(nearest.alpha), spread)
-    return KrylovBall(views, outer, whole)
+    return KrylovBall(views, outer, whole, scarce=folded.count < data.dim)
 
 
 def _view(ridge: Ridge, own: Ridge, allowed: float, bound: float, smallest: float, start: float, least: float) -> Near:
@@ -73,18 +87,15 @@ def _view(ridge: Ridge, own: Ridge, allowed: float, bound: float, smallest: floa
     return Near(ridge.alpha, ridge.root, ridge.white, rho, bound, smallest, start, least, {})
 
 
-def _typical_multiplier(data: Factor, alpha0: float, stated: Stated) -> tuple[float, float]:
-    """The multiplier of the norm bound in some direction, at least α₀, and how loose the closed form at α₀ is there.
-
-    It comes from the rows folded in, so that it rarely changes, and a run loaded from a file finds the same one.
-    """
-    known = data.folded.derived.get((stated, alpha0))
+def _typical(folded: Folded, alpha0: float, stated: Stated) -> _Typical:
+    known: _Typical | None = folded.derived.get((stated, alpha0))
     if known is None:
-        ridge = data.folded.ridge(alpha0)
+        ridge = folded.ridge(alpha0)
+        smallest = folded.known_eigenvalue(alpha0)
         view = _view(ridge, ridge, stated.allowed(ridge), stated.norm_bound, 0.0, alpha0, 0.0)
-        found = typical_multiplier(view, _some_direction(data.dim) @ ridge.root)
-        known = (alpha0, 0.0) if found is None else (max(found[0], alpha0), found[1])
-        data.folded.derived[stated, alpha0] = known
+        found = typical_multiplier(view, _some_direction(len(ridge.theta)) @ ridge.root)
+        multiplier, excess = (alpha0, 0.0) if found is None else (max(found[0], alpha0), found[1])
+        known = folded.derived[stated, alpha0] = _Typical(multiplier, excess, smallest)
     return known
 
 

@@ -1,4 +1,7 @@
-"""The solver of `krylov`, compiled by numba; notation and formulas are explained there."""
+"""The solver of `krylov`, compiled by numba; notation and formulas are explained there.
+
+Rows of arrays go by index, not as views: making one takes as long as a sum over twenty entries.
+"""
 
 from __future__ import annotations
 
@@ -9,121 +12,174 @@ import numpy as np
 from mixbandit._jit import SUMS, jit
 
 
-def _dot(x, y):
+def _dot(x, i, y, j):
+    """Row i of x times row j of y."""
     total = 0.0
-    for i in range(len(x)):
-        total += x[i] * y[i]
+    for k in range(x.shape[1]):
+        total += x[i, k] * y[j, k]
     return total
 
 
-def _subtract(share, x, y):
-    """Y ← y − share·x."""
-    for i in range(len(x)):
-        y[i] -= share * x[i]
+def _subtract(share, x, i, y, j):
+    """Row j of y ← itself minus share times row i of x."""
+    for k in range(x.shape[1]):
+        y[j, k] -= share * x[i, k]
 
 
 def _multiply(root, basis, first, last, between, product):
     """`product` ← M times one or two rows of the basis; two at once, and several columns, read W less often."""
-    d = root.shape[0]
-    x, y = basis[first], basis[last - 1]  # the same if there is only one
-    b, c, k = between[0], between[1], 0
-    b[:] = 0.0
-    c[:] = 0.0
+    d, one, two = root.shape[0], first, last - 1  # the same if there is only one
+    for i in range(d):
+        between[0, i] = 0.0
+        between[1, i] = 0.0
+    k = 0
     while k + 4 <= d:
-        r0, r1, r2, r3 = root[:, k], root[:, k + 1], root[:, k + 2], root[:, k + 3]
-        x0, x1, x2, x3 = x[k], x[k + 1], x[k + 2], x[k + 3]
-        y0, y1, y2, y3 = y[k], y[k + 1], y[k + 2], y[k + 3]
+        x0, x1, x2, x3 = basis[one, k], basis[one, k + 1], basis[one, k + 2], basis[one, k + 3]
+        y0, y1, y2, y3 = basis[two, k], basis[two, k + 1], basis[two, k + 2], basis[two, k + 3]
         for i in range(d):
-            b[i] += x0 * r0[i] + x1 * r1[i] + x2 * r2[i] + x3 * r3[i]
-            c[i] += y0 * r0[i] + y1 * r1[i] + y2 * r2[i] + y3 * r3[i]
+            r0, r1, r2, r3 = root[i, k], root[i, k + 1], root[i, k + 2], root[i, k + 3]
+            between[0, i] += x0 * r0 + x1 * r1 + x2 * r2 + x3 * r3
+            between[1, i] += y0 * r0 + y1 * r1 + y2 * r2 + y3 * r3
         k += 4
     while k < d:
-        r0, x0, y0 = root[:, k], x[k], y[k]
         for i in range(d):
-            b[i] += x0 * r0[i]
-            c[i] += y0 * r0[i]
+            between[0, i] += basis[one, k] * root[i, k]
+            between[1, i] += basis[two, k] * root[i, k]
         k += 1
-    for k in range(d):
-        r0, one, two = root[:, k], 0.0, 0.0
+    k = 0
+    while k + 2 <= d:
+        a = b = c = e = 0.0
         for i in range(d):
-            one += r0[i] * b[i]
-            two += r0[i] * c[i]
-        product[0, k], product[1, k] = one, two
+            a += root[i, k] * between[0, i]
+            b += root[i, k] * between[1, i]
+            c += root[i, k + 1] * between[0, i]
+            e += root[i, k + 1] * between[1, i]
+        product[0, k], product[1, k], product[0, k + 1], product[1, k + 1] = a, b, c, e
+        k += 2
+    while k < d:
+        a = b = 0.0
+        for i in range(d):
+            a += root[i, k] * between[0, i]
+            b += root[i, k] * between[1, i]
+        product[0, k], product[1, k] = a, b
+        k += 1
 
 
-def _factorise(T, m, h, band):
-    """LDLᵀ of I + hT, which has two diagonals on either side: rows of D and the two below it."""
-    for i in range(m):
-        pivot = 1.0 + h * T[i, i]
-        one = h * T[i, i - 1] if i > 0 else 0.0
-        two = h * T[i, i - 2] if i > 1 else 0.0
-        if i > 1:
-            two /= band[0, i - 2]
-            one -= two * band[0, i - 2] * band[1, i - 1]
-            pivot -= two * two * band[0, i - 2]
-        if i > 0:
-            one /= band[0, i - 1]
-            pivot -= one * one * band[0, i - 1]
-        band[0, i], band[1, i], band[2, i] = pivot, one, two
+def _grow(root, basis, first, last, between, rest, T, dropped, gram, nothing):
+    """A step of Lanczos: multiply the newest rows of the basis, from `first` to `last`, and add what is new.
 
-
-def _solve(band, m, right, x):
-    """X ← (I + hT)⁻¹ right."""
-    for i in range(m):
-        x[i] = right[i]
-        if i > 0:
-            x[i] -= band[1, i] * x[i - 1]
-        if i > 1:
-            x[i] -= band[2, i] * x[i - 2]
-    for i in range(m):
-        x[i] /= band[0, i]
-    for i in range(m - 1, -1, -1):
-        if i + 1 < m:
-            x[i] -= band[1, i + 1] * x[i + 1]
-        if i + 2 < m:
-            x[i] -= band[2, i + 2] * x[i + 2]
-
-
-def _times(T, m, x, y):
-    """Y ← Tx."""
-    for i in range(m):
-        total = T[i, i] * x[i]
-        for j in range(max(i - 2, 0), i):
-            total += T[i, j] * x[j]
-        for j in range(i + 1, min(i + 3, m)):
-            total += T[i, j] * x[j]
-        y[i] = total
+    T gets their part of M: its diagonal, and the two below that. `gram` are the products of the parts of their
+    images outside the span. Returns how many rows were added.
+    """
+    d, new = basis.shape[1], last - first
+    _multiply(root, basis, first, last, between, rest)
+    for j in range(new):
+        column = first + j
+        # In exact arithmetic only the latest vectors matter. A second time, against all, makes the new ones
+        # orthogonal to the last digit (Parlett 1980).
+        for start in (max(first - 2, 0), 0):
+            for i in range(start, last):
+                share = _dot(basis, i, rest, j)
+                _subtract(share, basis, i, rest, j)
+                if i >= column and i < column + 3:
+                    T[i - column, i] += share
+                elif first > i >= column - 2:
+                    T[column - i, column] += share
+    for i in range(new):
+        for j in range(i + 1):
+            gram[i, j] = gram[j, i] = _dot(rest, i, rest, j)
+    grown = 0
+    for j in range(new):
+        row = last + grown
+        if row == d:
+            break
+        for k in range(d):
+            basis[row, k] = rest[j, k]
+        for _ in range(2 if grown else 0):
+            _subtract(_dot(basis, last, basis, row), basis, last, basis, row)
+        length = math.sqrt(_dot(basis, row, basis, row))
+        if length > nothing * abs(T[0, first + j]):
+            for k in range(d):
+                basis[row, k] /= length
+            grown += 1
+        else:
+            dropped[first + j] = length
+    return grown
 
 
 def _sums(T, m, ends, h, band, work):
-    """What H and H' need; `ends` are p and q in the basis. `work` then holds (I + hT)⁻¹ of them, T times that, …"""
-    _factorise(T, m, h, band)
-    for k in range(2):
-        _solve(band, m, ends[k], work[k])
-        _times(T, m, work[k], work[2 + k])
-        _solve(band, m, work[2 + k], work[4 + k])
-    p, q, x, y, Tx, Ty, z, zz = ends[0], ends[1], work[0], work[1], work[2], work[3], work[4], work[5]
+    """What H and H' need; `ends` are p and q in the basis. `work` then holds (I + hT)⁻¹ of them, T times that, …
+
+    I + hT has two diagonals on either side; `band` gets its LDLᵀ: rows of D⁻¹ and the two below the diagonal of L.
+    """
+    for i in range(m):
+        pivot, one, two = 1.0 + h * T[0, i], 0.0, 0.0
+        if i > 1:
+            share = h * T[2, i]
+            two = share * band[0, i - 2]
+            pivot -= two * share
+            one -= share * band[1, i - 1]
+        if i > 0:
+            share = h * T[1, i] + one
+            one = share * band[0, i - 1]
+            pivot -= one * share
+        band[0, i], band[1, i], band[2, i] = 1.0 / pivot, one, two
+    _solve(band, m, ends, 0, work, 0)
+    # Both products with T at once, too: what waits for a result can go on with the other.
+    for i in range(m):
+        x, y = T[0, i] * work[0, i], T[0, i] * work[1, i]
+        for k in range(1, min(i, 2) + 1):
+            x += T[k, i] * work[0, i - k]
+            y += T[k, i] * work[1, i - k]
+        for k in range(1, min(m - 1 - i, 2) + 1):
+            x += T[k, i + k] * work[0, i + k]
+            y += T[k, i + k] * work[1, i + k]
+        work[2, i], work[3, i] = x, y
+    _solve(band, m, work, 2, work, 4)
     w = at = shrunk = uu = tu = tt = uuu = ttu = ttt = 0.0
     for i in range(m):
-        w += p[i] * x[i]
-        at += q[i] * x[i]
-        shrunk += q[i] * Ty[i]
-        uu += x[i] * Tx[i]
-        tu += x[i] * Ty[i]
-        tt += y[i] * Ty[i]
-        uuu += Tx[i] * z[i]
-        ttu += Ty[i] * z[i]
-        ttt += Ty[i] * zz[i]
+        x, y, Tx, Ty, z = work[0, i], work[1, i], work[2, i], work[3, i], work[4, i]
+        w += ends[0, i] * x
+        at += ends[1, i] * x
+        shrunk += ends[1, i] * Ty
+        uu += x * Tx
+        tu += x * Ty
+        tt += y * Ty
+        uuu += Tx * z
+        ttu += Ty * z
+        ttt += Ty * work[5, i]
     return w, at, shrunk, uu, tu, tt, uuu, ttu, ttt
 
 
-def _root_of(T, m, ends, sign, a, rho_0, bound, start, floor, most, tolerance, steps, band, work):
-    """The multiplier of the norm bound, within its limits: H < 0 on its left, H > 0 on its right."""
+def _solve(band, m, right, first, x, to):
+    """Rows `to` and the next of x ← (I + hT)⁻¹ times rows `first` and the next of `right`."""
+    one = two = one_before = two_before = 0.0
+    for i in range(m):
+        near, far = band[1, i], band[2, i]
+        new_one = right[first, i] - near * one - far * one_before
+        new_two = right[first + 1, i] - near * two - far * two_before
+        one_before, two_before, one, two = one, two, new_one, new_two
+        x[to, i], x[to + 1, i] = one, two
+    one = two = one_before = two_before = near = far = 0.0  # those of the two rows below, from now on
+    for i in range(m - 1, -1, -1):
+        new_one = x[to, i] * band[0, i] - near * one
+        new_two = x[to + 1, i] * band[0, i] - near * two
+        if i + 2 < m:
+            new_one -= band[2, i + 2] * one_before
+            new_two -= band[2, i + 2] * two_before
+        one_before, two_before, one, two = one, two, new_one, new_two
+        x[to, i], x[to + 1, i], near = one, two, band[1, i]
+
+
+def _root_of(T, m, ends, sign, a, rho_0, bound, start, sums, floor, most, tolerance, steps, band, work):
+    """The multiplier of the norm bound, within its limits: H < 0 on its left, H > 0 on its right; and the sums there.
+
+    `sums` are those at `start`.
+    """
     lower, upper, alpha, bound2, looked = floor, most * a, start, bound * bound, False
     for _ in range(steps):
-        h = alpha - a
-        w, _, shrunk, uu, tu, tt, uuu, ttu, ttt = _sums(T, m, ends, h, band, work)
-        rho = rho_0 + alpha * bound2 - h * shrunk
+        w, _, shrunk, uu, tu, tt, uuu, ttu, ttt = sums
+        rho = rho_0 + alpha * bound2 - (alpha - a) * shrunk
         if not rho > 0.0:
             break
         kappa = math.sqrt(rho / w)
@@ -144,21 +200,24 @@ def _root_of(T, m, ends, sign, a, rho_0, bound, start, floor, most, tolerance, s
             new = math.sqrt(max(lower, 1e-6 * upper)) * math.sqrt(upper) if looked or gap < 0.0 else floor
             looked = looked or new == floor
         moved, alpha = abs(new - alpha), new
+        sums = _sums(T, m, ends, alpha - a, band, work)
         if moved <= tolerance * alpha:
             break
-    return alpha
+    return alpha, sums
 
 
-def _bound(T, m, ends, sign, a, rho_0, bound, smallest, gram, dropped, alpha, floor, left_out, cancelled, band, work):
-    """g(α) with what is left out added, or NaN if that is too much."""
+def _bound(m, sign, a, rho_0, bound, smallest, gram, new, dropped, alpha, sums, floor, cancelled, work):
+    """g(α) with what is left out added, and how much that is, relative to the size of the bound.
+
+    `sums` and `work` are those at α. NaN where too many digits cancel.
+    """
     h = alpha - a
-    w, at, shrunk, uu, tu, tt, _, _, _ = _sums(T, m, ends, h, band, work)
+    w, at, shrunk, uu, tu, tt, _, _, _ = sums
     rho = rho_0 + alpha * bound * bound - h * shrunk
     if not rho > cancelled * (abs(rho_0) + alpha * bound * bound + abs(h) * shrunk):
-        return math.nan
+        return math.nan, math.nan
     # Images under M of the newest vectors are not quite in the span, and some of the others were cut short.
-    new, e_p, e_q = len(gram), 0.0, 0.0
-    cut_p = cut_q = 0.0
+    e_p = e_q = cut_p = cut_q = 0.0
     for i in range(m - new):
         cut_p += dropped[i] * abs(work[0, i])
         cut_q += dropped[i] * abs(work[1, i])
@@ -174,106 +233,85 @@ def _bound(T, m, ends, sign, a, rho_0, bound, smallest, gram, dropped, alpha, fl
     if alpha == floor:  # how much lower the bound at 0 may be: α times the slope there
         missed = 0.5 * alpha * max(bound * bound - tt - 2.0 * sign * kappa * tu - kappa * kappa * uu, 0.0) / kappa
     padded = math.sqrt((rho + e_q) * (w + e_p)) + math.sqrt(e_p * e_q)
-    if not padded - plain + missed <= left_out * (abs(at) + plain):
-        return math.nan
-    return sign * at + padded
-
-
-def _both(
-    T, m, ends, a, rho_0, bound, smallest, start, floor, give_up, most, gram, dropped, left_out, tolerance, steps,
-    cancelled, band, work,
-):  # fmt: skip
-    """The minimum and maximum, or NaN twice if too much is left out; and whether a multiplier is out of reach."""
-    low = high = math.nan
-    for sign in (1.0, -1.0):
-        alpha = _root_of(T, m, ends, sign, a, rho_0, bound, start, floor, most, tolerance, steps, band, work)
-        if not give_up * a <= alpha <= 0.5 * most * a:
-            return (math.nan, math.nan), True
-        value = _bound(
-            T, m, ends, sign, a, rho_0, bound, smallest, gram, dropped, alpha, floor, left_out, cancelled, band, work
-        )  # fmt: skip
-        if math.isnan(value):
-            return (math.nan, math.nan), False
-        if sign > 0.0:
-            high = min(value, bound)
-        else:
-            low = max(-value, -bound)
-    return (low, high), False
+    return sign * at + padded, (padded - plain + missed) / (abs(at) + plain)
 
 
 def _interval(
     root, p, q, a, rho_0, bound, smallest, start, looks, give_up, least, most, left_out, tolerance, steps, cancelled,
-    nothing,
+    nothing, enough,
 ):  # fmt: skip
-    """The minimum and maximum, or NaN twice: as `krylov._interval`, with a step of Lanczos at a time."""
+    """The minimum and maximum, as `krylov.interval_by_numpy`, and the multiplier of the latter.
+
+    The first is NaN where this takes a decomposition. It is infinite, and the others are unknown, as soon as the
+    maximum is less than `enough`.
+    """
     d = len(p)
     room = min(2 * looks[-1], d) + 2
-    basis, T = np.empty((room, d)), np.zeros((room, room))
-    between, rest, ends = np.empty((2, d)), np.empty((2, d)), np.zeros((2, room))
+    basis, T, ends = np.empty((room, d)), np.zeros((3, room)), np.zeros((2, room))
+    between, rest, gram = np.empty((2, d)), np.empty((2, d)), np.empty((2, 2))
     band, work, dropped = np.empty((3, room)), np.empty((6, room)), np.zeros(room)
-    length_p, length_q = math.sqrt(_dot(p, p)), math.sqrt(_dot(q, q))
+    for k in range(d):
+        basis[0, k], basis[1, k] = p[k], q[k]
+    length_p, length_q = math.sqrt(_dot(basis, 0, basis, 0)), math.sqrt(_dot(basis, 1, basis, 1))
     if not length_p > 0.0:
-        return math.nan, math.nan
-    basis[0] = p / length_p
-    along = _dot(basis[0], q)
-    basis[1] = q - along * basis[0]
-    _subtract(_dot(basis[0], basis[1]), basis[0], basis[1])
-    across = math.sqrt(_dot(basis[1], basis[1]))
-    size = 1
+        return math.nan, math.nan, start
+    for k in range(d):
+        basis[0, k] /= length_p
+    along = _dot(basis, 0, basis, 1)
+    _subtract(along, basis, 0, basis, 1)
+    _subtract(_dot(basis, 0, basis, 1), basis, 0, basis, 1)
+    across, size = math.sqrt(_dot(basis, 1, basis, 1)), 1
     if across > nothing * length_q:
-        basis[1] /= across
+        for k in range(d):
+            basis[1, k] /= across
         size = 2
     else:
         across = 0.0
     ends[0, 0], ends[1, 0], ends[1, 1] = length_p, along, across
     floor = 0.0 if smallest > least * a else least * a
-    first, look = 0, 0
+    first, look, alpha, low_alpha = 0, 0, start, math.nan
     for step in range(1, looks[-1] + 1):
         last = size
-        _multiply(root, basis, first, last, between, rest)
-        new = last - first
-        for j in range(new):
-            # In exact arithmetic only the latest vectors matter. A second time, against all, makes the new ones
-            # orthogonal to the last digit (Parlett 1980).
-            for start_at in (max(first - 2, 0), 0):
-                for i in range(start_at, last):
-                    share = _dot(basis[i], rest[j])
-                    _subtract(share, basis[i], rest[j])
-                    if i >= first - 2:
-                        T[i, first + j] += share
-                        if i < first:
-                            T[first + j, i] += share
-        gram = np.empty((new, new))
-        for i in range(new):
-            for j in range(new):
-                gram[i, j] = _dot(rest[i], rest[j])
-        grown = 0
-        for j in range(new):
-            if last + grown == d:
-                break
-            candidate = basis[last + grown]
-            candidate[:] = rest[j]
-            for _ in range(2):
-                for i in range(grown):
-                    _subtract(_dot(basis[last + i], candidate), basis[last + i], candidate)
-            length = math.sqrt(_dot(candidate, candidate))
-            if length > nothing * abs(T[first + j, first + j]):
-                candidate /= length
-                grown += 1
-            else:
-                dropped[first + j] = length
-        if step == looks[look] or not grown:
-            look += 1
-            found, out_of_reach = _both(
-                T, last, ends, a, rho_0, bound, smallest, start, floor, give_up, most, gram, dropped, left_out,
-                tolerance, steps, cancelled, band, work,
+        grown = _grow(root, basis, first, last, between, rest, T, dropped, gram, nothing)
+        new, looking = last - first, step == looks[look] or not grown
+        if looking or enough > -math.inf:
+            sums = _sums(T, last, ends, alpha - a, band, work)
+        if enough > -math.inf:  # any multiplier gives a bound
+            value, _ = _bound(
+                last, 1.0, a, rho_0, bound, smallest, gram, new, dropped, alpha, sums, floor, cancelled, work
             )  # fmt: skip
-            if out_of_reach or not math.isnan(found[0]):
-                return found
+            if value < enough:
+                return -math.inf, math.nan, alpha
+        if looking:
+            look += 1
+            # From the multiplier of the last look, and for the minimum from that of the maximum: they are alike.
+            alpha, sums = _root_of(
+                T, last, ends, 1.0, a, rho_0, bound, alpha, sums, floor, most, tolerance, steps, band, work
+            )
+            if not give_up * a <= alpha <= 0.5 * most * a:
+                break
+            high, left = _bound(
+                last, 1.0, a, rho_0, bound, smallest, gram, new, dropped, alpha, sums, floor, cancelled, work
+            )  # fmt: skip
+            if left <= left_out:
+                if math.isnan(low_alpha):
+                    low_alpha = alpha
+                else:
+                    sums = _sums(T, last, ends, low_alpha - a, band, work)
+                low_alpha, sums = _root_of(
+                    T, last, ends, -1.0, a, rho_0, bound, low_alpha, sums, floor, most, tolerance, steps, band, work
+                )
+                if not give_up * a <= low_alpha <= 0.5 * most * a:
+                    break
+                low, left = _bound(
+                    last, -1.0, a, rho_0, bound, smallest, gram, new, dropped, low_alpha, sums, floor, cancelled, work
+                )  # fmt: skip
+                if left <= left_out:
+                    return max(-low, -bound), min(high, bound), alpha
             if not grown:
                 break
         first, size = last, last + grown
-    return math.nan, math.nan
+    return math.nan, math.nan, start
 
 
 def _best(
@@ -287,39 +325,42 @@ def _best(
     n = len(directions)
     ceilings, sizes = np.empty(n), np.empty(n)
     for i in range(n):
-        sizes[i] = math.sqrt(_dot(directions[i], directions[i]))
-        w = _dot(half[i], half[i])
+        sizes[i] = math.sqrt(_dot(directions, i, directions, i))
+        w, at = _dot(half, i, half, i), 0.0
         if not (safe < sizes[i] < 1.0 / safe and safe < w < 1.0 / safe):
             return -1, 0.0, 0.0
-        ceilings[i] = _dot(directions[i], theta) + radius * math.sqrt(w)
+        for k in range(len(theta)):
+            at += directions[i, k] * theta[k]
+        ceilings[i] = at + radius * math.sqrt(w)
     winner, low, high, ties = -1, 0.0, -math.inf, 0
     while True:
         i = np.argmax(ceilings)
-        if ceilings[i] == -math.inf or (winner >= 0 and ceilings[i] < high - tie * abs(high)):
+        least_high = high - tie * abs(high) if winner >= 0 else -math.inf
+        if ceilings[i] == -math.inf or ceilings[i] < least_high:
             break
         ceilings[i] = -math.inf
-        one, two = interval(
+        one, two, alpha = interval(
             root, half[i] / sizes[i], q, a, rho_0, bound, smallest, start, looks, give_up, least, most, left_out,
-            tolerance, steps, cancelled, nothing,
+            tolerance, steps, cancelled, nothing, least_high / sizes[i],
         )  # fmt: skip
         if math.isnan(one):
             return -1, 0.0, 0.0
+        if one == -math.inf:
+            continue
         two *= sizes[i]
         ties += winner >= 0 and abs(two - high) <= tie * max(abs(two), abs(high))
         if two > high:
-            winner, low, high = i, sizes[i] * one, two
+            winner, low, high, start = i, sizes[i] * one, two, alpha
     return (-1, 0.0, 0.0) if ties else (winner, low, high)
 
 
 _dot = jit(_dot, fastmath=SUMS)
 _subtract = jit(_subtract)
 _multiply = jit(_multiply, fastmath=SUMS)
-_factorise = jit(_factorise)
+_grow = jit(_grow)
 _solve = jit(_solve)
-_times = jit(_times)
 _sums = jit(_sums)
 _root_of = jit(_root_of)
 _bound = jit(_bound)
-_both = jit(_both)
 interval = jit(_interval)
 best = jit(_best)

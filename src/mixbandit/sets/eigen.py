@@ -14,7 +14,8 @@ import numpy as np
 from mixbandit._checks import Array
 from mixbandit._compiling import Kernel, kernel
 from mixbandit.data import SAFE_SIZE, are_safe, squares
-from mixbandit.sets.krylov import CANCELLED, LEAST, MOST, STEPS, Near, eigen, example, interval_by_numpy
+from mixbandit.sets.krylov import example, interval_by_numpy
+from mixbandit.sets.projected import CANCELLED, MOST, STEPS, Near, eigen, least_multiplier
 
 # The last Newton step in ln α leaves an error of about its square. Bounds are at a minimum, which squares that error
 # once more; maximisers feel it directly.
@@ -36,8 +37,7 @@ class Eigenbasis:
         self._near, self._compiled = near, compiled
         self._mu, basis = eigen(near.root.T @ near.root)
         self._root, self._rewards = near.root @ basis, near.rewards @ basis
-        smallest = LEAST * near.alpha
-        self._floor = 0.0 if near.least_eigenvalue > smallest else smallest
+        self._floor = least_multiplier(near)
 
     def coordinates(self, directions: Array) -> tuple[Array, Array] | None:
         """Lengths (n,), and unit directions in this basis, (n, d); None where squares leave the range of floats."""

@@ -195,15 +195,15 @@ class RidgeEllipsoid(Ellipsoid):
 
     def best(self, directions: Any, tie: float) -> tuple[int, float] | None:
         ridge, n = self._ridge, len(directions)
-        if self._spread is None or not isinstance(ridge, Ridge) or directions.size > _MOST_ENTRIES:
+        if not isinstance(ridge, Ridge) or directions.size > _MOST_ENTRIES:
             return None
         most = _MOST_PRODUCTS // len(ridge.theta) ** 2
-        if n > most and (n < _MANY or most < _LEAST_MEASURED):
+        if n > most and (self._spread is None or n < _MANY or most < _LEAST_MEASURED):
             return None
         compiled = _compiled_best() if directions.flags.c_contiguous else None
         if compiled is None:
             return None
-        spread = self._spread(ridge.alpha) if n > most else math.inf
+        spread = math.inf if n <= most or self._spread is None else self._spread(ridge.alpha)
         ends = (self.radius, spread, tie, SAFE_SIZE**2, most)
         found, middle, half = compiled(directions, ridge.root, ridge.theta, *ends)
         if found < 0:

@@ -16,6 +16,7 @@ from mixbandit.sets.base import ELLIPSOID, INTERIOR, Form, Maximum, Searched
 from mixbandit.sets.eigen import Eigenbasis, eigenbasis
 from mixbandit.sets.ellipsoid import RidgeEllipsoid
 from mixbandit.sets.leaning import Leaning
+from mixbandit.sets.projected import Near
 from mixbandit.sets.residual_ball import ResidualBall
 
 # More directions than this at once are worth an eigenbasis.
@@ -28,14 +29,17 @@ class KrylovBall(Searched):
     """The same set as `whole`, which must not be empty; that one is only made when it is needed.
 
     `views` are the set seen from ridge regression at one multiplier or two; the first one that can bound a direction
-    does. `outer` is the closed form at the multiplier of the first.
+    does. `outer` is the closed form at the multiplier of the first. `scarce`: there are fewer rows than dimensions, and
+    decomposing them takes less work than an eigenbasis.
     """
 
     is_empty = False
     screens_from, evaluates = 2, 1
 
-    def __init__(self, views: Sequence[krylov.Near], outer: RidgeEllipsoid, whole: Callable[[], ResidualBall]) -> None:
-        self._views, self._outer, self._whole = views, outer, whole
+    def __init__(
+        self, views: Sequence[Near], outer: RidgeEllipsoid, whole: Callable[[], ResidualBall], *, scarce: bool
+    ) -> None:
+        self._views, self._outer, self._whole, self._scarce = views, outer, whole, scarce
         self._known: dict[bytes, tuple[float, float]] = {}
 
     def maximum(self, directions: Array) -> Array:
@@ -70,8 +74,7 @@ class KrylovBall(Searched):
     @lazy
     def _eigenbasis(self) -> Eigenbasis | None:
         """The first view in an eigenbasis; None where singular values do as well."""
-        view = self._views[0]
-        return eigenbasis(view) if view.least_eigenvalue > 0.0 else None
+        return None if self._scarce else eigenbasis(self._views[0])
 
     def _measured(self, directions: Array) -> tuple[Array, Array] | None:
         return None if self._eigenbasis is None else self._eigenbasis.coordinates(directions)
