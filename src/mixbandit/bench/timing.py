@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mixbandit._extras import import_extra
+from mixbandit._lazy import blas, lapack
 
 _PACKAGES = (
     "mixbandit", "numpy", "scipy", "numba", "cvxpy", "clarabel", "ecos", "scs", "cvxpylayers", "torch", "vowpalwabbit",
@@ -26,6 +27,8 @@ _TURN = 0.005  # seconds
 
 def one_thread() -> AbstractContextManager[Any]:
     """Limit BLAS and OpenMP to one thread, as for a service with a process per core."""
+    for library in (blas, lapack):  # scipy has a BLAS of its own, which can only be limited once it is loaded
+        library()
     limits: AbstractContextManager[Any] = import_extra("threadpoolctl", extra="cli").threadpool_limits(1)
     return limits
 
