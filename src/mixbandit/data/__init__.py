@@ -9,7 +9,7 @@ from mixbandit.data.alternatives import AlternativeFunctions, Alternatives, Alte
 from mixbandit.data.base import Data, RidgeRegression
 from mixbandit.data.cholesky import BlockCholesky, GrowingCholesky, check_factor, is_well_conditioned
 from mixbandit.data.directions import SAFE_SIZE, are_safe, length, squares
-from mixbandit.data.factor import STATISTICS, Factor, Folded, numerical_rank, triangle
+from mixbandit.data.factor import STATISTICS, Factor, Folded, numerical_rank
 from mixbandit.data.observations import OBSERVATIONS, KernelRidge, KernelSpectrum, Observations
 from mixbandit.data.ridge import Ridge
 from mixbandit.data.sections import Functions, Sections
@@ -43,6 +43,5 @@ __all__ = [
     "length",
     "numerical_rank",
     "squares",
-    "triangle",
     "widened",
 ]

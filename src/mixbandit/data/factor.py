@@ -407,9 +407,3 @@ def _make_room(ridges: dict[float, Any]) -> None:
     """Forget the oldest multiplier if there are too many."""
     if len(ridges) >= _MOST_RIDGES:
         del ridges[next(iter(ridges))]
-
-
-def triangle(rows: Array) -> Array:
-    """The upper triangular factor R of rows (n, d), RᵀR = rowsᵀrows, (d, d)."""
-    d = rows.shape[1]
-    return _fold(np.zeros((d, d), order="F"), rows)
