@@ -32,7 +32,7 @@ class _Node:
         below = [self.parts[slot] for slot in sorted(self.parts)]  # in the same order, however they came here
         if self.is_leaf:
             rows = np.array(below)
-            return rows.T @ rows
+            return np.asarray(rows.T @ rows)
         return below[0].gram if len(below) == 1 else below[0].gram + below[1].gram  # type: ignore[no-any-return]
 
 

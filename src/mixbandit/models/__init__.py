@@ -15,7 +15,7 @@ from mixbandit.data import OBSERVATIONS, STATISTICS
 from mixbandit.errors import InvalidInput
 from mixbandit.features import FEATURES, as_feature_map, features_from_state_dict
 from mixbandit.kernels import KERNEL, as_kernel, is_kernel, kernel_from_state_dict
-from mixbandit.models.base import Directed, Model
+from mixbandit.models.base import Directed, Model, Unlayered
 from mixbandit.models.features import FeatureModel
 from mixbandit.models.kernels import KernelListModel, KernelModel
 
@@ -26,6 +26,7 @@ __all__ = [
     "KernelListModel",
     "KernelModel",
     "Model",
+    "Unlayered",
     "as_model",
     "check_model",
     "feature_model",

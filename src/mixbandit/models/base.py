@@ -42,7 +42,15 @@ class Directed(Protocol):
         ...
 
 
-class Model(abc.ABC):
+class Unlayered:
+    """For directions that are not one layer of scalar functions."""
+
+    def layer(self) -> Layer | None:
+        """Directions as one layer of scalar functions; None if they are something else."""
+        return None
+
+
+class Model(Unlayered, abc.ABC):
     """What ties actions to a confidence set: features or a kernel."""
 
     features: FeatureMap | None = None
@@ -84,10 +92,6 @@ class Model(abc.ABC):
     @abc.abstractmethod
     def linearised(self, actions: Array) -> Linearised:
         """Directions, and the map from a point per row to the gradient in the action, (n, dim_in)."""
-
-    def layer(self) -> Layer | None:
-        """Directions as one layer of scalar functions; None if they are something else."""
-        return None
 
     @abc.abstractmethod
     def restricted(self, row: Array, columns: NDArray[np.int64]) -> Directed:

@@ -15,7 +15,7 @@ from mixbandit._schema import require
 from mixbandit.data import Alternatives, AlternativeSections, Observations, Sections
 from mixbandit.errors import InvalidInput
 from mixbandit.kernels import Kernel
-from mixbandit.models.base import Directed, Linearised, Model
+from mixbandit.models.base import Directed, Linearised, Model, Unlayered
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ class KernelListModel(Model):
         return Alternatives([member.data_from_state_dict(state) for member in self.members])
 
 
-class _SomeColumns:
+class _SomeColumns(Unlayered):
     """A kernel's model of some coordinates of actions; the others keep the values of a row."""
 
     def __init__(self, model: KernelModel | KernelListModel, row: Array, columns: NDArray[np.int64]) -> None:
@@ -201,9 +201,6 @@ class _SomeColumns:
 
     def directions(self, actions: Array) -> Any:
         return self._model.directions(self._whole(actions))
-
-    def layer(self) -> None:
-        return None
 
     def exchanged(self, base: Array, columns: NDArray[np.int64], values: Array) -> Any:
         return self._model.exchanged(self._whole(base[None])[0], self._columns[columns], values)

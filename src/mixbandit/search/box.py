@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mixbandit._checks import Array
 from mixbandit.actions import Box, Exchanges, MixedBox
-from mixbandit.models import Directed
+from mixbandit.models import Directed, Unlayered
 from mixbandit.search.climb import MOST_SHRINKS, MOST_STEPS, climbed
 from mixbandit.search.scores import Score
 
@@ -181,7 +181,7 @@ def _climbed(
     return found.y, found.evaluations
 
 
-class _Pinned:
+class _Pinned(Unlayered):
     """A model that is constant in coordinates that do not matter."""
 
     def __init__(self, model: Directed, box: MixedBox) -> None:
@@ -192,9 +192,6 @@ class _Pinned:
 
     def exchanged(self, base: Array, columns: NDArray[np.int64], values: Array) -> Any:
         return self.directions(Exchanges(base, columns, values).rows(np.arange(len(columns))))
-
-    def layer(self) -> None:
-        return None
 
     def linearised(self, actions: Array) -> tuple[Any, Callable[[Any], Array]]:
         rows = self._box.pinned(actions)
