@@ -84,6 +84,9 @@ class Support:
     inflated: bool = False  # True: the set is empty and had to be enlarged, so no guarantee remains
 
 
+_CASE_NAMES = np.array(CASES)
+
+
 class Home(Protocol):
     """Where a sequence's moment is kept, and whether the data have been seen to refute the assumptions."""
 
@@ -199,7 +202,7 @@ class ConfidenceSequence(abc.ABC):
         directions, pullback = moment.model.linearised(rows)
         found = moment.at(known).support(directions)
         bounds, grad = moment.response.upper(found.value), pullback(found.points)
-        case = np.array(CASES)[found.case]
+        case = _CASE_NAMES[found.case]
         if bounds.capped is not None and bounds.capped.any():
             grad = np.where(bounds.capped[:, None], 0.0, grad)
             case = np.where(bounds.capped, "range", case)

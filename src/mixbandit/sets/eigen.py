@@ -19,7 +19,7 @@ from mixbandit.sets.projected import CANCELLED, MOST, STEPS, Near, eigen, least_
 
 # The last Newton step in ln α leaves an error of about its square. Bounds are at a minimum, which squares that error
 # once more; maximisers feel it directly.
-_VALUE_TOLERANCE, _POINT_TOLERANCE = 1e-4, 1e-7
+_VALUE_TOLERANCE, _POINT_TOLERANCE = 1e-4, 1e-5
 
 
 class Solved(NamedTuple):
