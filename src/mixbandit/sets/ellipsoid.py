@@ -22,7 +22,7 @@ from mixbandit.sets.base import CLOSED_FORM, Ball, Form, Maximum, Searched, Sing
 
 # Compiled code looks for the best of directions with up to this many entries, if it takes no more than this many
 # products; beyond, matrix products are faster.
-_MOST_ENTRIES, _MOST_PRODUCTS = 50_000, 20_000
+_MOST_ENTRIES, _MOST_PRODUCTS = 50_000, 120_000
 # Where that measures fewer directions than this, it would rarely be enough.
 _LEAST_MEASURED = 16
 # Fewer directions than this are not screened first.
