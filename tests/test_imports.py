@@ -77,6 +77,7 @@ INSIDE = {
         "ellipsoid",
         "point",
         "residual_ball",
+        "_compiled_newton",
         "_compiled_krylov",
         "projected",
         "krylov",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from mixbandit._jit import SUMS, jit
+from mixbandit.sets._compiled_newton import newton
 
 
 def _sums(mu, p, n, q, h):
@@ -26,28 +27,13 @@ def _sums(mu, p, n, q, h):
 
 
 def _multiplier(mu, p, n, q, a, rho_0, bound2, start, floor, most, tolerance, steps):
-    """The multiplier of the norm bound, within its limits, as `krylov._Projected.multiplier`."""
+    """The multiplier of the norm bound, within its limits, as `projected._Search` does."""
     lower, upper, alpha, looked = floor, most * a, start, False
     for _ in range(steps):
-        w, _, shrunk, uu, tu, tt, uuu, ttu, ttt = _sums(mu, p, n, q, alpha - a)
-        rho = rho_0 + alpha * bound2 - (alpha - a) * shrunk
-        if not rho > 0.0:
+        sums = _sums(mu, p, n, q, alpha - a)
+        new, lower, upper, looked = newton(sums, 1.0, alpha, a, rho_0, bound2, lower, upper, floor, looked)
+        if math.isnan(new):
             break
-        kappa = math.sqrt(rho / w)
-        norm2 = tt + 2.0 * kappa * tu + kappa * kappa * uu
-        gap = bound2 - norm2
-        kappa_slope = 0.5 * kappa * ((bound2 - tt) / rho + uu / w)
-        slope = 2.0 * (ttt + 2.0 * kappa * ttu + kappa * kappa * uuu) - 2.0 * kappa_slope * (tu + kappa * uu)
-        if gap < 0.0:
-            lower = alpha
-        else:
-            upper = alpha
-        if upper == floor:
-            break
-        new = alpha - gap * norm2 / (bound2 * slope)
-        if not lower < new < upper:
-            new = math.sqrt(max(lower, 1e-6 * upper)) * math.sqrt(upper) if looked or gap < 0.0 else floor
-            looked = looked or new == floor
         moved, alpha = abs(new - alpha), new
         if moved <= tolerance * alpha:
             break

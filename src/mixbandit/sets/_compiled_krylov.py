@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from mixbandit._jit import SUMS, jit
+from mixbandit.sets._compiled_newton import newton
 
 
 def _dot(x, i, y, j):
@@ -176,29 +177,11 @@ def _root_of(T, m, ends, sign, a, rho_0, bound, start, sums, floor, most, tolera
 
     `sums` are those at `start`.
     """
-    lower, upper, alpha, bound2, looked = floor, most * a, start, bound * bound, False
+    lower, upper, alpha, looked = floor, most * a, start, False
     for _ in range(steps):
-        w, _, shrunk, uu, tu, tt, uuu, ttu, ttt = sums
-        rho = rho_0 + alpha * bound2 - (alpha - a) * shrunk
-        if not rho > 0.0:
+        new, lower, upper, looked = newton(sums, sign, alpha, a, rho_0, bound * bound, lower, upper, floor, looked)
+        if math.isnan(new):
             break
-        kappa = math.sqrt(rho / w)
-        tu, ttu = sign * tu, sign * ttu
-        norm2 = tt + 2.0 * kappa * tu + kappa * kappa * uu
-        gap = bound2 - norm2
-        kappa_slope = 0.5 * kappa * ((bound2 - tt) / rho + uu / w)
-        slope = 2.0 * (ttt + 2.0 * kappa * ttu + kappa * kappa * uuu) - 2.0 * kappa_slope * (tu + kappa * uu)
-        if gap < 0.0:
-            lower = alpha
-        else:
-            upper = alpha
-        if upper == floor:
-            break
-        new = alpha - gap * norm2 / (bound2 * slope)  # Newton's step for 1/‖θ*‖², which is nearly linear
-        if not lower < new < upper:
-            # If there is no good step to the left, the norm bound may not bind at all: look at the smallest one.
-            new = math.sqrt(max(lower, 1e-6 * upper)) * math.sqrt(upper) if looked or gap < 0.0 else floor
-            looked = looked or new == floor
         moved, alpha = abs(new - alpha), new
         sums = _sums(T, m, ends, alpha - a, band, work)
         if moved <= tolerance * alpha:
