@@ -158,7 +158,7 @@ INSIDE = {
         "asking",
         "tuner",
     ],
-    "integrations": ["optuna"],
+    "integrations": ["algorithm", "coba", "mabwiser", "optuna"],
     "integrations.optuna": ["storage", "trials", "certifying", "confirming", "saying", "stopping", "sampler"],
     "simulate": ["environments", "records", "runner"],
     "paper": [

@@ -44,6 +44,8 @@ class ActingRule(abc.ABC):
     """Frozen settings of a way to act."""
 
     name: ClassVar[str]
+    randomised: ClassVar[bool] = False
+    """Whether it draws at random, other than to break ties."""
 
     def check(self, moment: Moment) -> None:
         """Refuse a kind of sequence for which there is no theory."""
@@ -174,6 +176,7 @@ class Thompson(ActingRule):
     """Draw θ̃ ~ N(θ̂_α, v²V_α⁻¹), v = σ√(9 d ln(t/δ)), and play argmax φᵀθ̃, in round t, at α = α₀."""
 
     name = "Thompson sampling"
+    randomised = True
 
     def check(self, moment: Moment) -> None:
         super().check(moment)
@@ -202,6 +205,7 @@ class Uniformly(ActingRule):
     """Play actions uniformly at random."""
 
     name = "uniform sampling"
+    randomised = True
 
     def select(self, moment: Moment, field: Field, round_: int) -> Selection:
         return field.sample(), None
