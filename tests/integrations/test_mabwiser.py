@@ -217,6 +217,7 @@ def test_copies_and_pickles_are_independent(fitted):
         lambda mab: mab.partial_fit("red", [0.1], np.ones((1, WIDTH))),
         lambda mab: mab.partial_fit([["red"]], [0.1], np.ones((1, WIDTH))),
         lambda mab: mab.partial_fit(["red"], [0.1], np.full((1, WIDTH), np.inf)),
+        lambda mab: mab.partial_fit(["red", "green"], [0.1, 0.2], [[0.1] * WIDTH, [1e80] * WIDTH]),
         lambda mab: mab.fit(["red"], ["much"], np.ones((1, WIDTH))),
         lambda mab: mab.fit(["red"], [0.1], np.ones((1, WIDTH, 2))),
         lambda mab: mab.fit(None, [0.1]),

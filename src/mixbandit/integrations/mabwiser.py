@@ -67,8 +67,8 @@ class MixBanditMAB:
 
     Bounds hold with probability ≥ 1 − δ, for all arms and at all times from one `fit` to the next, whoever made the
     decisions, if every expected reward is linear in the context and the rest of what is stated is true. `fit` starts
-    over: on the same decisions and later ones it continues the old statement, on others it makes a new one with its
-    own δ.
+    over and makes a new statement with its own δ, unless arms are the same and the data are the old ones and later
+    ones: that continues the old statement.
     """
 
     def __init__(
