@@ -53,7 +53,7 @@ class Algorithm:
     def chosen(self) -> dict[str, Any]:
         """Those settings that have no default, or another value."""
         defaults = {field.name: field.default for field in dataclasses.fields(self)}
-        return {name: value for name, value in self.settings().items() if value != defaults[name]}
+        return {name: value for name, value in self.settings().items() if shown(value) != shown(defaults[name])}
 
     def _policy(self, features: FeatureMap | int, settings: dict[str, Any]) -> Policy:
         return self.kind(features, **settings, rng=self.seed, track_regret=False)

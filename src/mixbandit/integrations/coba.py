@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mixbandit._checks import Array, as_number, as_reward, finite, instance_of, shown
+from mixbandit._checks import Array, as_reward, finite, instance_of, shown
 from mixbandit.bandits import CMMUCB, Policy
 from mixbandit.bandits.named import Named
 from mixbandit.errors import InvalidInput
@@ -130,7 +130,7 @@ class MixBanditLearner:
 
     def _chosen(self, context: Any, actions: Sequence[Any]) -> tuple[int, _Model]:
         _refuse_batches(context, actions)
-        if actions is None or not len(actions):
+        if isinstance(actions, str) or not isinstance(actions, Sequence | np.ndarray) or not len(actions):
             raise InvalidInput(f"actions must be a list with at least one action, got {shown(actions)}")
         levels = dict.fromkeys(action for action in actions if _is_text(action))
         model, before, rows = self._encoded(context, actions, tuple(levels))
@@ -195,4 +195,4 @@ def _numbers(value: Any, name: str) -> list[float]:
         raise InvalidInput(f"{name} is sparse, {shown(value)}: {_ADVICE}")
     if isinstance(value, Iterable) and getattr(value, "ndim", None) != 0:
         return [number for part in value for number in _numbers(part, name)]
-    return [finite(as_number(float(value) if isinstance(value, bool) else value, name), name)]
+    return [finite(as_reward(value, name), name)]  # flags count as 0 and 1
