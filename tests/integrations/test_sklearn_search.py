@@ -1,5 +1,6 @@
 """MixBanditSearchCV is at home where GridSearchCV is, and counts and knows what it says."""
 
+import contextlib
 import pickle
 
 import joblib
@@ -31,6 +32,8 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import mixbandit as mb
+from mixbandit.integrations.sklearn.spaces import SearchSpace
+from tests.battery.odd_values import values
 
 X, Y = make_classification(n_samples=150, n_features=6, flip_y=0.2, random_state=0)
 DEPTHS = {"max_depth": mb.Int(1, 12), "min_samples_leaf": mb.Int(1, 40)}
@@ -487,3 +490,26 @@ def test_what_holds_on_new_rows_depends_on_the_list():
     with pytest.raises(mb.InvalidInput, match="chooses configurations by their scores"):
         mb.certify(searching, fixed_list=True, **stated)
     assert mb.certify(pd.DataFrame(listed.cv_results_), **stated).about == "these rows only"
+
+
+@pytest.mark.filterwarnings("ignore")  # of numpy about its own matrices
+@pytest.mark.parametrize("name", ["n_trials", "n_iter", "confirm", "reward_range", "delta", "batch_size", "samples"])
+def test_odd_values_work_or_are_refused(name):
+    """Everything that the battery tries elsewhere; a grid of two caps any budget."""
+    for value in values().values():
+        search = mb.MixBanditSearchCV(DummyClassifier(), {"strategy": ["prior", "uniform"]}, cv=2)
+        search.set_params(**{name: value()})
+        try:
+            search.fit(X, Y)
+        except mb.MixbanditError:
+            assert not {attribute for attribute in vars(search) if attribute.endswith("_")}
+        else:
+            assert search.n_fits_ <= 4
+
+
+@pytest.mark.filterwarnings("ignore")  # of numpy about its own matrices
+def test_odd_spaces_work_or_are_refused():
+    for given in (lambda value: value, lambda value: {"strategy": value}, lambda value: [value]):
+        for value in values().values():
+            with contextlib.suppress(mb.MixbanditError):
+                SearchSpace(given(value()), np.random.RandomState(0))

@@ -90,6 +90,11 @@ def test_parameters_and_spaces_of_ours():
     expected = [{"kernel": "rbf"}, *({"degree": degree, "kernel": "poly"} for degree in (2, 3, 4))]
     for found in (list(space.configurations()), samples(space)):
         assert {str(each) for each in found} == {str(each) for each in expected}
+    single = mb.Space({"kernel": mb.Categorical(["poly"]), "degree": mb.Int(2, 4)}, {"degree": ("kernel", ["poly"])})
+    assert {str(each) for each in samples(spanned(single))} == {str(each) for each in expected[1:]}
+    both = spanned([own, {"kernel": ["linear"]}])
+    for found in (list(both.configurations()), samples(both)):
+        assert {str(each) for each in found} == {str(each) for each in [*expected, {"kernel": "linear"}]}
     mixed = spanned({"C": mb.Float(0.1, 10, log=True), "kernel": ["rbf"], "gamma": uniform(0, 1)})
     assert set(samples(mixed)[0]) == {"C", "kernel", "gamma"}
     assert list(mixed.space) == ["C", "gamma"]

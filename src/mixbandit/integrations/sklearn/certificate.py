@@ -46,8 +46,10 @@ class FoldCertificate(ListCertificate):
         others = f"None of the {self.tried - 1} others tried has a {mean} that is larger"
         if self.tried == 1:
             others = "Nothing else was tried."
+        elif not np.isfinite(self.gap):
+            others = f"Others tried have folds that were not evaluated, and no reward_range bounds their {mean}s."
         elif self.gap > 0.0:
-            others += f" by more than {self.gap:.4g}." if np.isfinite(self.gap) else ", as far as folds were evaluated."
+            others += f" by more than {self.gap:.4g}."
         else:
             others += "."
         lines = [f"Use {self.action}: {what}; about new rows nothing is guaranteed.", others]

@@ -146,7 +146,7 @@ class MixBanditSearchCV(BaseSearchCV):  # type: ignore[misc]
             "return_train_score": self.return_train_score,
             "return_times": True,
             "error_score": self.error_score,
-            "verbose": max(self.verbose - 1, 0),
+            "verbose": self.verbose,
         }
         evaluation = Evaluation(self, race, settings, self._check_refit_for_multimetric)
         evaluation.run(X, y, splits, work, callbacks)
@@ -161,9 +161,8 @@ class MixBanditSearchCV(BaseSearchCV):  # type: ignore[misc]
             if hasattr(best, "feature_names_in_"):
                 found["feature_names_in_"] = best.feature_names_in_
         found["scorer_"] = scorers_by_name(scorers)
-        for stale in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
-            delattr(self, stale)
-        self.__dict__.update(found)
+        kept = {name: value for name, value in vars(self).items() if name.startswith("_") or not name.endswith("_")}
+        self.__dict__ = {**kept, **found}  # at once, so that an interrupt finds the old state or the new one
         callbacks.end()
         return self
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import copy
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,7 @@ from mixbandit.tuning.space import enumerated
 _TAIL = 0.001
 # How many quantiles stand for a discrete distribution, and how many draws for an object that only draws.
 _QUANTILES, _DRAWS = 1000, 200
+_MOST_LISTED = 100_000
 # The name of the category that says which of several dictionaries a configuration is from.
 _WHICH = "dictionary"
 Configuration = dict[str, Any]
@@ -54,10 +55,9 @@ class SearchSpace:
     """
 
     def __init__(self, given: Any, random_state: np.random.RandomState) -> None:
-        self._dictionaries = [
-            _dimensions(dictionary, random_state) for dictionary in _as_dictionaries(given, "param_space")
-        ]
-        self._conditions = given.conditions if isinstance(given, Space) else {}
+        dictionaries = _as_dictionaries(given)
+        self._dictionaries = [_dimensions(dictionary, random_state) for dictionary in dictionaries]
+        self._conditions = [each.conditions if isinstance(each, Space) else {} for each in dictionaries]
         self.space = self._as_space()
         sizes = [_size(dimensions.values()) for dimensions in self._dictionaries]
         self.size = None if None in sizes else sum(size for size in sizes if size is not None)
@@ -81,13 +81,14 @@ class SearchSpace:
     def configurations(self) -> Iterable[Configuration]:
         """All of them, in the order of scikit-learn's ParameterGrid; only if they are finitely many."""
         assert self.size is not None
-        if self._conditions and self.space is not None:
-            rows = enumerated(self.space, self.size)
-            assert rows is not None
-            yield from (self.configuration(row) for row in rows)
-            return
-        for dimensions in self._dictionaries:
+        for dimensions, conditions in zip(self._dictionaries, self._conditions, strict=True):
             names = sorted(dimensions)
+            if conditions:
+                parameters = {name: dimensions[name].parameter for name in names}
+                space = Space({name: each for name, each in parameters.items() if each is not None}, conditions)
+                rows = enumerated(space, self.size)
+                yield from (space.decode(row) for row in (() if rows is None else rows))
+                continue
             listed = [dimensions[name].options or () for name in names]
             yield from (dict(zip(names, values, strict=True)) for values in itertools.product(*listed))
 
@@ -96,7 +97,7 @@ class SearchSpace:
 
     def _as_space(self) -> Space | None:
         parameters: dict[str, Parameter] = {}
-        conditions: dict[str, tuple[str, Iterable[Any]]] = dict(self._conditions)
+        conditions: dict[str, tuple[str, Iterable[Any]]] = {}
         if len(self._dictionaries) > 1:
             parameters[_WHICH] = Categorical(range(len(self._dictionaries)))
         for which, dimensions in enumerate(self._dictionaries):
@@ -105,15 +106,18 @@ class SearchSpace:
                     continue
                 inner = self._inner_name(which, name)
                 parameters[inner] = dimension.parameter
-                if len(self._dictionaries) > 1:
+                if name in self._conditions[which]:
+                    parent, values = self._conditions[which][name]
+                    conditions[inner] = (self._inner_name(which, parent), values)
+                elif len(self._dictionaries) > 1:
                     conditions[inner] = (_WHICH, [which])
         return Space(parameters, conditions) if parameters else None
 
 
-def _as_dictionaries(given: Any, name: str) -> list[Mapping[str, Any]]:
+def _as_dictionaries(given: Any) -> list[Mapping[str, Any]]:
     found = [given] if isinstance(given, Mapping) else given
     if not isinstance(found, list | tuple) or not found or not all(isinstance(each, Mapping) for each in found):
-        raise InvalidInput(f"{name} must be a dict of parameters, or a list of such dicts, got {shown(given)}")
+        raise InvalidInput(f"param_space must be a dict of parameters, or a list of such dicts, got {shown(given)}")
     return list(found)
 
 
@@ -141,8 +145,6 @@ def _of_parameter(stated: Parameter) -> _Dimension:
         options = given.choices
     elif given.levels is not None:
         options = tuple(given.decode(level) for level in given.levels)
-    if options is not None and len(options) == 1:
-        return _constant(options[0])
     return _Dimension(given, _same, options)
 
 
@@ -201,14 +203,16 @@ def _constant(value: Any) -> _Dimension:
 
 def _as_list(name: str, given: Any) -> list[Any]:
     form = f"{name} must be a list of values, a distribution, or a Float, Int or Categorical"
-    if isinstance(given, str | bytes | Mapping) or getattr(given, "ndim", 1) != 1:
+    if isinstance(given, str | bytes | Mapping | Set) or getattr(given, "ndim", 1) != 1:
         raise InvalidInput(f"{form}; got {shown(given)}")
     try:
-        found = list(given)
+        found = list(itertools.islice(given, _MOST_LISTED + 1))  # some iterables never end
     except Exception as error:  # the code of users
         raise InvalidInput(f"{form}; got {shown(given)}") from error
     if not found:
         raise InvalidInput(f"{form}, and it must not be empty")
+    if len(found) > _MOST_LISTED:
+        raise InvalidInput(f"{name} must have at most {_MOST_LISTED:,} values; for more, state a distribution")
     return found
 
 
