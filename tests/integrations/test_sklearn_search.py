@@ -1,7 +1,10 @@
 """MixBanditSearchCV is at home where GridSearchCV is, and counts and knows what it says."""
 
 import contextlib
+import doctest
+import functools
 import pickle
+import sys
 
 import joblib
 import numpy as np
@@ -21,6 +24,7 @@ from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
     KFold,
+    RandomizedSearchCV,
     RepeatedStratifiedKFold,
     ShuffleSplit,
     cross_val_score,
@@ -32,6 +36,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import mixbandit as mb
+from mixbandit.integrations.sklearn import evaluation
 from mixbandit.integrations.sklearn.spaces import SearchSpace
 from tests.battery.odd_values import values
 
@@ -79,6 +84,20 @@ def search():
 
 
 # --- documentation examples of scikit-learn, with the class name changed
+
+
+@pytest.mark.filterwarnings("ignore")  # of their estimators
+@pytest.mark.parametrize("theirs", [GridSearchCV, RandomizedSearchCV])
+def test_the_examples_in_their_docstrings_run(theirs):
+    scope = {}
+    examples = doctest.DocTestParser().get_examples(theirs.__doc__)
+    for example in examples:
+        line = example.source.replace(theirs.__name__, "MixBanditSearchCV")
+        line = line.replace("sklearn.model_selection import MixBandit", "mixbandit import MixBandit")
+        exec(compile(line, theirs.__name__, "exec"), scope)
+    assert len(examples) >= 6
+    fitted = [value for value in scope.values() if isinstance(value, mb.MixBanditSearchCV)]
+    assert any(hasattr(value, "best_params_") for value in fitted)
 
 
 def test_the_example_of_grid_search():
@@ -197,6 +216,22 @@ def test_intervals_cover_the_means_over_all_folds():
         assert low - 1e-12 <= truth <= high + 1e-12
         partial += high > low
     assert partial
+
+
+@pytest.mark.parametrize(
+    ("space", "n_trials", "most"), [(DEPTHS, 30, 30), ({"max_depth": list(range(1, 13))}, 30, 12), (DEPTHS, 7, 7)]
+)
+def test_delta_is_divided_among_all_configurations_that_could_be_tried(space, n_trials, most, monkeypatch):
+    given = []
+    exact = evaluation.fold_intervals
+
+    def spied(candidates, known, delta):
+        given.append((known, delta))
+        return exact(candidates, known, delta)
+
+    monkeypatch.setattr(evaluation, "fold_intervals", spied)
+    searched(space, n_trials=n_trials, delta=0.1).fit(X, Y)
+    assert given == [((0.0, 1.0), pytest.approx(0.1 / most))]
 
 
 def test_without_confirmation_the_interval_says_what_is_missing():
@@ -358,6 +393,7 @@ def test_an_interrupt_leaves_the_search_as_it_was(search, monkeypatch):
     before = dict(vars(search))
     calls = []
 
+    @functools.wraps(DecisionTreeClassifier.fit)
     def interrupted(self, *_, **__):
         calls.append(self)
         if len(calls) == 5:
@@ -411,6 +447,15 @@ def test_bad_input_is_named_and_changes_nothing(options, message):
     assert not {name for name in vars(bad) if name.endswith("_")}
 
 
+def test_without_scikit_learn_it_says_what_to_install(monkeypatch):
+    for module in [name for name in sys.modules if name.startswith("mixbandit.integrations.sklearn")]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    with pytest.raises(mb.MissingDependency, match=r"pip install 'mixbandit\[sklearn\]'"):
+        _ = mb.MixBanditSearchCV
+    assert mb.best_guaranteed(samples=30).samples == 30  # needs no more than numpy
+
+
 def test_a_wrong_parameter_name_is_scikit_learns_error():
     with pytest.raises(ValueError, match="Invalid parameter"):
         searched({"depth": [1, 2]}).fit(X, Y)
@@ -448,6 +493,7 @@ class Listening:
         self.heard.append("teardown")
 
 
+@pytest.mark.skipif(not hasattr(mb.MixBanditSearchCV, "set_callbacks"), reason="scikit-learn has them from 1.9 on")
 def test_callbacks_hear_of_every_fit():
     callback = Listening()
     searched(n_trials=12).set_callbacks(callback).fit(X, Y)

@@ -50,6 +50,13 @@ def test_folds_that_agree_are_worth_more_than_the_same_mean():
     assert certificate.intervals[0, 0] != pytest.approx(certificate.intervals[1, 0], abs=1e-3)
 
 
+def test_few_rows_favour_folds_without_errors():
+    """Two folds without an error say much even of few rows; with many rows the mean decides, as in the rule."""
+    table = results([[1.0, 1.0, 0.6], [0.9, 0.9, 0.9]])
+    assert [mb.best_guaranteed(samples=m)(table) for m in (5, 30, 1000)] == [0, 0, 1]
+    assert mb.best_guaranteed(table) == 1
+
+
 def test_a_failed_fit_is_never_chosen():
     scores = [[np.nan, 0.99, 0.99], [0.5, 0.5, 0.6], [0.7, 0.7, 0.7]]
     assert mb.best_guaranteed(results(scores)) == 2

@@ -128,17 +128,31 @@ class FoldRace:
     def _chosen(self) -> int | None:
         """The candidate to evaluate next."""
         seen = self._experience()
+        if self._finalists and (last := self._last_chance(seen)) is not None:
+            return last
         if seen is None or len(self.candidates) < min(_SPREAD, self._to_search):
             return self._new(seen)
         ranked = self._ranked(seen, 0.0)
         finalists = [at for at in ranked if not self.candidates[at].failed][: self._finalists]
         if self.left <= sum(self.candidates[at].missing for at in finalists):
-            # Those that can still be completed; there is always one unless the budget is less than all folds.
+            # Those that can still be completed.
             possible = [at for at in ranked if 0 < self.candidates[at].missing <= self.left]
             return possible[0] if possible else self._more_folds(seen)
         if len(self.candidates) < self._to_search:
             return self._new(seen)
         return self._more_folds(seen)
+
+    def _last_chance(self, seen: Experience | None) -> int | None:
+        """A candidate that can be completed just now, if anything else would leave none that is; else None."""
+        alive = [candidate for candidate in self.candidates if not candidate.failed]
+        fewest = min((candidate.missing for candidate in alive), default=0)
+        if not fewest or self.left > fewest:
+            return None
+        ranked = [] if seen is None else self._ranked(seen, 0.0)
+        possible = [
+            at for at in (*ranked, *range(len(self.candidates))) if 0 < self.candidates[at].missing <= self.left
+        ]
+        return possible[0] if possible else None
 
     @property
     def _to_search(self) -> int:
