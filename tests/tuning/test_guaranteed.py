@@ -87,6 +87,7 @@ def test_a_search_by_scores_has_no_guarantee():
     with pytest.raises(mb.InvalidInput, match="chose configurations by their scores"):
         mb.best_guaranteed(samples=48)(ours.cv_results_)
     assert mb.best_guaranteed(ours.cv_results_) == ours.best_index_
+    assert clone(ours).set_params(refit=mb.best_guaranteed, random_state=0).fit(X, Y).best_index_ >= 0
 
 
 def test_settings_are_checked_before_any_fit():
