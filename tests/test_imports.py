@@ -48,7 +48,7 @@ ORDER = [
     "__main__",
 ]
 INSIDE = {
-    "means": ["kinds", "portfolio", "bounded", "gaussian", "sequence", "compare"],
+    "means": ["kinds", "finite", "portfolio", "bounded", "gaussian", "sequence", "compare"],
     "features": ["base", "random", "context"],
     "kernels": ["rows", "base", "stationary", "polynomial", "categories", "sklearn"],
     "actions": ["arms", "box", "levels", "mixed", "regions"],
@@ -150,6 +150,7 @@ INSIDE = {
         "list_certificate",
         "searches",
         "fixed_rows",
+        "guaranteed",
         "certification",
         "confirming",
         "reports",
@@ -158,8 +159,18 @@ INSIDE = {
         "asking",
         "tuner",
     ],
-    "integrations": ["algorithm", "coba", "mabwiser", "optuna"],
+    "integrations": ["algorithm", "coba", "mabwiser", "optuna", "sklearn"],
     "integrations.optuna": ["storage", "trials", "certifying", "confirming", "saying", "stopping", "sampler"],
+    "integrations.sklearn": [
+        "base",
+        "spaces",
+        "race",
+        "scores",
+        "results",
+        "certificate",
+        "evaluation",
+        "search",
+    ],
     "simulate": ["environments", "records", "runner"],
     "paper": [
         "datasets",
@@ -235,7 +246,7 @@ def test_a_module_imports_only_from_those_above(name, path):
 
 def test_importing_the_package_stays_light():
     heavy = ["scipy.linalg", "scipy.stats", "scipy.optimize", "scipy.special", "numba", "matplotlib", "cvxpy",
-             "pandas", "typer", "rich", "torch", "jax"]  # fmt: skip
+             "pandas", "typer", "rich", "torch", "jax", "sklearn", "joblib"]  # fmt: skip
     code = f"import sys, mixbandit; print([m for m in {heavy!r} if m in sys.modules])"
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert output.strip() == "[]"

@@ -35,7 +35,17 @@ from mixbandit.sequences import (
 )
 from mixbandit.sharding import learn_in_shards
 from mixbandit.simulate import run
-from mixbandit.tuning import Assumptions, Categorical, Float, Int, Space, Tuner, certify, certify_finalists
+from mixbandit.tuning import (
+    Assumptions,
+    Categorical,
+    Float,
+    Int,
+    Space,
+    Tuner,
+    best_guaranteed,
+    certify,
+    certify_finalists,
+)
 
 __version__ = "0.2.0.dev0"
 
@@ -80,6 +90,7 @@ __all__ = [
     "Tuner",
     "UnknownNoise",
     "__version__",
+    "best_guaranteed",
     "certify",
     "certify_finalists",
     "compare_means",
@@ -121,6 +132,7 @@ _ELSEWHERE = {
         "UniformSampling",
     ),
     "tuning": ("ListCertificate", "Recommendation", "StudyCertificate", "Told", "Trial"),
+    "integrations.sklearn": ("MixBanditSearchCV",),
     "simulate": (
         "ChangingArms",
         "Environment",

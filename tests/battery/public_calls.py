@@ -583,6 +583,10 @@ EXCLUDED = {
     "*.cells": "called by searches",
     "*.decode": "takes coordinates that were checked",
     **{f"ListCertificate.{method}": "lists have no model: it always says so" for method in ("compare", "improvement")},
+    **{
+        f"MixBanditSearchCV{part}": "follows scikit-learn, where `fit` checks what was stored: tests/integrations"
+        for part in ("", ".*")
+    },
     "Tuner.knowing": "called by the Optuna sampler with what it checked",
     "Assumptions.*": "called with what was checked",
     "Categorical.index": "called by `encode`",
@@ -723,6 +727,12 @@ def _one_finalist() -> Arguments:
     return {**_finalists(), "finalists": [({"C": 1.0}, 0.5)]}
 
 
+def _guaranteeing() -> Arguments:
+    results = {"params": [{"C": 1.0}, {"C": 2.0}], "split0_test_score": [0.5, 0.6], "split1_test_score": [0.7, 0.6]}
+    known = {"samples": 30, "reward_range": (0.0, 1.0), "delta": 0.05, "scorer": "score"}
+    return {"cv_results": results, **known}
+
+
 CALLS: tuple[Call, ...] = (
     *(Call(name, arguments) for name, arguments in CONSTRUCTORS.items()),
     *(Call(name, arguments) for name, arguments in FUNCTIONS.items()),
@@ -806,6 +816,7 @@ CALLS: tuple[Call, ...] = (
     Call("certify", _certifying_a_list, variant="a fixed list"),
     Call("certify", _certifying_a_table, variant="a table"),
     Call("certify_finalists", _finalists),
+    Call("best_guaranteed", _guaranteeing),
     Call("ListCertificate.of", lambda: {"parameters": {"C": 1.0}}, lambda: mb.certify_finalists(**_one_finalist())),
     Call("Assumptions", lambda: {**_ASSUMED, "reward_range": (0.0, 1.0), "samples": 50, "planned": 9}),
     Call("Assumptions", lambda: {**_ASSUMED, "sigma": 0.1}, variant="a level"),

@@ -3,6 +3,7 @@
 from mixbandit.tuning.assumptions import Assumptions
 from mixbandit.tuning.certification import certify
 from mixbandit.tuning.fixed_rows import certify_finalists
+from mixbandit.tuning.guaranteed import best_guaranteed
 from mixbandit.tuning.list_certificate import ListCertificate
 from mixbandit.tuning.parameters import Categorical, Float, Int, Parameter
 from mixbandit.tuning.possible import Possible
@@ -25,6 +26,7 @@ __all__ = [
     "Told",
     "Trial",
     "Tuner",
+    "best_guaranteed",
     "certify",
     "certify_finalists",
 ]

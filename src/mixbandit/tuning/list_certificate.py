@@ -129,7 +129,7 @@ class ListCertificate(StudyCertificate):
         lines = [
             f"ON THESE ROWS ONLY, the best of {self.tried} is {self.action}, with value {self.on_these_rows:.4g}: "
             "about new rows nothing is guaranteed.",
-            "On these rows no other configuration tried is better; on new rows any of them may be, by any amount.",
+            "On these rows none of the others is better; on new rows any of them may be, by any amount.",
             "A search that goes by its values on the same rows also goes by their luck. Confirm a few finalists on",
             "rows that it never saw: mb.certify_finalists([(parameters, value), …], samples=…, reward_range=…).",
         ]

@@ -72,6 +72,10 @@ class Proposer:
         scores = means + float(rng.choice(_BOLDNESS)) * deviations
         return self._chosen(rows, scores, seen.rows, pending, _WORTH_REPEATING * outlook.noise)
 
+    def standings(self, seen: Experience, pending: Array, rows: Array) -> tuple[Array, Array]:
+        """Estimates of the worth of rows and their standard deviations, (n,) each, in units of their own."""
+        return self._outlook(seen, pending).standings(rows)
+
     def leader(self, seen: Experience, pending: Array) -> Leader:
         """The tried configuration that may be the best."""
         outlook, rows = self._outlook(seen, pending), np.unique(seen.rows, axis=0)

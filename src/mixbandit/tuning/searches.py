@@ -3,6 +3,7 @@
 A search is known by its attributes: scikit-learn is never imported. All configurations are measured on the same folds.
 What decides what can be said about new rows is whether the list of configurations was fixed before any score was seen:
 it was for a grid or a random search, it was not for halving or an Optuna search, and bare `cv_results_` do not tell.
+`MixBanditSearchCV` goes by its scores, but if its space is finite, it looks at a part of a list fixed in advance.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mixbandit._checks import Array, as_float_array, as_text, shown
 from mixbandit.errors import InvalidInput
@@ -24,7 +26,9 @@ _SPLIT = re.compile(r"split(\d+)_test_(.+)")
 _PARAMETER = "param_"
 _FIXED_LISTS = ("GridSearchCV", "RandomizedSearchCV")
 _ROUND, _RESOURCES = "iter", "n_resources"  # of halving searches
+_EVALUATED, _LISTED = "folds_evaluated", "n_listed_"  # of MixBanditSearchCV
 _FAILED, _EARLIER = "with a failed fit", "of earlier rounds, measured on fewer rows"
+_PARTIAL = "with folds that were not evaluated"
 # Scorers that are not means over rows, by how their names begin; the `…_samples` ones are.
 _NOT_MEANS = (
     *("roc_auc", "average_precision", "f1", "precision", "recall", "jaccard", "balanced_accuracy", "matthews_corrcoef"),
@@ -44,6 +48,7 @@ class Measured:
     fixed_list: bool | None  # whether the list was fixed before any value was seen; None: not known
     direction: str = "maximize"
     scorer: str | None = None  # the name of scikit-learn's scorer, where it is known
+    places: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))  # (N,), rows of the results
     left_out: Mapping[str, int] = field(default_factory=dict)
     unused: Mapping[str, str] = field(default_factory=dict)
     feasible: Mask | None = None  # (N,), which are known to satisfy the constraints; None without constraints
@@ -90,7 +95,7 @@ def read_search(history: Any, value: str | None = None) -> Measured:
     """The configurations and scores of a search; `value` names the scorer if there are several.
 
     Configurations with a failed fit are left out. In a halving search, so are all but those of the last round: earlier
-    ones were measured on fewer rows.
+    ones were measured on fewer rows. In a `MixBanditSearchCV`, so are those with folds that were not evaluated.
     """
     if _is_unfitted(history):
         raise InvalidInput(f"the {type(history).__name__} has no cv_results_: fit it first")
@@ -106,6 +111,14 @@ def read_search(history: Any, value: str | None = None) -> Measured:
         fixed, rounds = False, as_float_array(cells[_ROUND], _ROUND)
         counts = rounds == rounds.max()
         left_out |= _counted(_EARLIER, ~counts)
+    listed = len(scores)
+    if _EVALUATED in cells:
+        # Of a finite list fixed in advance, bounds hold for all configurations, whichever of them were looked at.
+        size = getattr(search, _LISTED, None)
+        fixed, listed = size is not None, size or listed
+        partial = as_float_array(cells[_EVALUATED], _EVALUATED) < scores.shape[1]
+        left_out |= _counted(_PARTIAL, partial)
+        counts &= ~partial
     failed = np.isnan(scores).any(axis=1)
     left_out |= _counted(_FAILED, counts & failed)
     counts &= ~failed
@@ -114,9 +127,10 @@ def read_search(history: Any, value: str | None = None) -> Measured:
     return Measured(
         [configurations[i] for i in np.flatnonzero(counts)],
         scores[counts],
-        len(scores),
+        listed,
         fixed,
         scorer=_scorer(search, metric),
+        places=np.flatnonzero(counts),
         left_out=left_out,
     )
 

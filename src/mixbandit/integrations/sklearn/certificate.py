@@ -1,0 +1,136 @@
+"""What a search over folds allows to say, as a value and in words: about means over folds of these rows, no others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mixbandit._checks import Array
+from mixbandit.integrations.sklearn.race import Candidate
+from mixbandit.means.finite import mean_of_finite_list
+from mixbandit.tuning.judgement import Worth
+from mixbandit.tuning.list_certificate import SAME_ROWS, THESE_ROWS, ListCertificate
+
+Range = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class FoldCertificate(ListCertificate):
+    """A certificate about K-fold means: the mean of a configuration's scores over all folds of the rows of `fit`.
+
+    A K-fold mean is known once all folds are in: `lower` and `upper` are equal then. Otherwise the interval covers it,
+    for all configurations tried together, with probability ≥ 1−δ, if scores lie in the range and training is not
+    random: folds are drawn without replacement. `best_possible` and `gap` are about the configurations tried. New rows
+    are another matter, on which `details()` says what can be done; `proven`, which is about new rows, is False.
+    """
+
+    evaluated: int = 0  # the folds of `action` that were evaluated
+    listed: int | None = None  # the length of a list fixed in advance; None if configurations were infinitely many
+
+    def of(self, parameters: Mapping[str, Any]) -> Worth:
+        """What is known about the K-fold mean of a configuration that was tried."""
+        return super().of(parameters)
+
+    def _about_these_rows(self) -> list[str]:
+        low, high = (end + 0.0 for end in self.interval)  # without −0
+        mean, sure = f"{self.folds}-fold mean", f"with probability at least {1 - self.delta:.6g}"
+        if self.evaluated == self.folds:
+            what = f"its {mean} on these rows is {self.on_these_rows:.4g}"
+        elif np.isfinite((low, high)).all():
+            what = f"its {mean} on these rows lies in [{low:.4g}, {high:.4g}], {sure}"
+        else:
+            what = f"its {mean} on these rows is not known, and no reward_range bounds it"
+        others = f"None of the {self.tried - 1} others tried has a {mean} that is larger"
+        if self.tried == 1:
+            others = "Nothing else was tried."
+        elif not np.isfinite(self.gap):
+            others = f"Others tried have folds that were not evaluated, and no reward_range bounds their {mean}s."
+        elif self.gap > 0.0:
+            others += f" by more than {self.gap:.4g}."
+        else:
+            others += "."
+        lines = [f"Use {self.action}: {what}; about new rows nothing is guaranteed.", others]
+        if self.assumptions:
+            lines.append(f"All of this holds together {sure}, given {self.assumptions}.")
+        else:
+            lines.append("No probability is involved: all folds of all configurations tried were evaluated.")
+        lines.append("A K-fold mean is that of the K models fitted for the folds; one refitted to all rows is another.")
+        if self.listed is None:
+            lines += [
+                "Configurations were chosen by scores on these rows, and so by their luck. Confirm finalists on rows",
+                "that the search never saw: mb.certify_finalists([(parameters, value), …], samples=…, reward_range=…).",
+            ]
+        else:
+            lines += [
+                f"The list of {self.listed:,} configurations was fixed before any score was seen: intervals on new",
+                "rows exist, from mb.certify(search, samples=…, reward_range=…), samples being the rows of one fold.",
+            ]
+        return lines
+
+
+def fold_intervals(candidates: Sequence[Candidate], known: Range | None, delta: float) -> Array:
+    """Intervals for the K-fold means, (N, 2), that hold together if each holds at δ; nothing of failed ones."""
+    nothing = (-np.inf, np.inf) if known is None else known
+    ends = [
+        nothing if candidate.failed else mean_of_finite_list(_drawn(candidate), len(candidate.order), known, delta)
+        for candidate in candidates
+    ]
+    return np.array(ends, dtype=np.float64).reshape(-1, 2)
+
+
+def _drawn(candidate: Candidate) -> Array:
+    """The scores in the order of drawing; all of them in that of the folds, as their mean is computed elsewhere."""
+    return np.array(candidate.in_order if candidate.is_complete else list(candidate.scores.values()))
+
+
+def fold_certificate(
+    candidates: Sequence[Candidate],
+    best: int,
+    intervals: Array,
+    *,
+    known: Range | None,
+    delta: float,
+    listed: int | None,
+) -> FoldCertificate:
+    """The certificate of a search that ended with these candidates."""
+    counts = np.array([not candidate.failed for candidate in candidates])
+    failed = int((~counts).sum())
+    counts[best] = True
+    others = np.delete(intervals[:, 1], best)[np.delete(counts, best)]
+    lower, upper = (float(end) for end in intervals[best])
+    winner = candidates[best]
+    most = max(float(others.max()), upper) if len(others) else upper
+    scores = winner.in_order
+    complete = all(candidate.is_complete or candidate.failed for candidate in candidates)
+    given = ""
+    if not complete:
+        given = "folds evaluated in an order drawn at random, and training that is not random itself"
+        given = given if known is None else f"scores in [{known[0]:g}, {known[1]:g}], {given}"
+    return FoldCertificate(
+        action=winner.configuration,
+        lower=lower,
+        upper=upper,
+        optimum_upper=most,
+        optimum_found=most,
+        gap=max(float(others.max()) - lower, 0.0) if len(others) else 0.0,
+        proof="enumerated",
+        guarantee="once",
+        delta=delta,
+        model="no model of the function",
+        about=THESE_ROWS,
+        evidence=SAME_ROWS,
+        adaptive=listed is None,
+        assumptions=given,
+        t=sum(len(candidate.scores) for candidate in candidates),
+        tried=int(counts.sum()),
+        folds=len(winner.order),
+        evaluated=len(scores),
+        listed=listed,
+        on_these_rows=float(np.mean(scores)) if scores else float("nan"),
+        configurations=[candidate.configuration for candidate, does in zip(candidates, counts, strict=True) if does],
+        intervals=intervals[counts],
+        left_out={"with a failed fit": failed} if failed else {},
+    )
