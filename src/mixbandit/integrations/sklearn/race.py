@@ -25,11 +25,11 @@ from mixbandit.tuning.space import centre, row_key
 
 # The share of the budget that tries new configurations, and how many of these are spread over the space.
 _SEARCHED, _SPREAD = 0.5, 10
-# A finalist for each so many complete cross-validations in the budget.
+# Complete cross-validations in the budget per finalist.
 _PER_FINALIST = 3
 # Optimism, in standard deviations, when choosing which configuration gets another fold.
 _DOUBT = 1.0
-# Fold effects are shrunk as if each fold had so many more scores, at its expected level.
+# Fold effects are shrunk as if each fold had this many more scores, at its expected level.
 _SHRINKAGE = 1.0
 
 
