@@ -28,3 +28,14 @@ def jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     except Exception:  # no folder can be written to, or this numba caches in another way
         logger.info("compiled code is not cached", exc_info=True)
     return compiled  # type: ignore[no-any-return]
+
+
+def _dot(x: Any, y: Any) -> Any:
+    total = 0.0
+    for i in range(len(x)):
+        total += x[i] * y[i]
+    return total
+
+
+dot = jit(_dot, fastmath=SUMS)
+"""xᵀy."""

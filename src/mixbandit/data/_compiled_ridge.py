@@ -6,14 +6,7 @@ import math
 
 import numpy as np
 
-from mixbandit._jit import SUMS, jit
-
-
-def _dot(x, y):
-    total = 0.0
-    for i in range(len(x)):
-        total += x[i] * y[i]
-    return total
+from mixbandit._jit import SUMS, dot, jit
 
 
 def _along(root, row, u, v):
@@ -43,20 +36,19 @@ def _step(root, theta, white, row, reward):
     d = len(row)
     u, v = np.empty(d), np.empty(d)
     _along(root, row, u, v)
-    w = _dot(u, u)
+    w = dot(u, u)
     stretch = 1.0 + w
-    long, error = math.sqrt(stretch), reward - _dot(row, theta)
+    long, error = math.sqrt(stretch), reward - dot(row, theta)
     columns, new_theta, new_white = np.empty((d, d)), np.empty(d), np.empty(d)
     shrink = 1.0 / (long * (long + 1.0))
     _rank_one(root, -shrink, v, u, columns)
-    share, along = error / stretch, reward - shrink * (_dot(u, white) + reward * w)
+    share, along = error / stretch, reward - shrink * (dot(u, white) + reward * w)
     for i in range(d):
         new_theta[i] = theta[i] + share * v[i]
         new_white[i] = white[i] + along * u[i]
-    return columns, new_theta, new_white, w, error, _dot(new_theta, new_theta)
+    return columns, new_theta, new_white, w, error, dot(new_theta, new_theta)
 
 
-_dot = jit(_dot, fastmath=SUMS)
 _along = jit(_along, fastmath=SUMS)
 _rank_one = jit(_rank_one, fastmath=SUMS)
 step = jit(_step)

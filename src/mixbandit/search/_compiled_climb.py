@@ -9,9 +9,9 @@ import math
 
 import numpy as np
 
-from mixbandit._jit import jit
+from mixbandit._jit import dot, jit
 from mixbandit.features import COSINE, RELU, TANH
-from mixbandit.sets._compiled_form import dot, support, times, transposed_times, workspace
+from mixbandit.sets._compiled_form import support, times, transposed_times, workspace
 
 
 def _features(layer, offset, y, phi, slope):

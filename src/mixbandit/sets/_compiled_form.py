@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from mixbandit._jit import SUMS, jit
+from mixbandit._jit import SUMS, dot, jit
 from mixbandit.sets._compiled import solve_row
 from mixbandit.sets.base import CUT, ROUND
 
@@ -14,13 +14,6 @@ from mixbandit.sets.base import CUT, ROUND
 _SAFE = 1e-200
 # Below this, the part of a unit direction outside the range is the small difference of larger vectors.
 _CANCELLED = 0.1
-
-
-def _dot(x, y):
-    total = 0.0
-    for i in range(len(x)):
-        total += x[i] * y[i]
-    return total
 
 
 def _times(matrix, x, product):
@@ -107,7 +100,6 @@ def _in_cut(form, work, phi, start, theta):
     return bound * size * min(value + extra, 1.0), alpha if 0.0 < alpha < math.inf else start
 
 
-dot = jit(_dot, fastmath=SUMS)
 times = jit(_times)
 transposed_times = jit(_transposed_times, fastmath=SUMS)
 workspace = jit(_workspace)

@@ -45,10 +45,10 @@ class KrylovBall(Searched):
     def maximum(self, directions: Array) -> Array:
         if len(directions) <= _FEW:
             return np.array([self._ends(row)[1] for row in directions])
-        basis, measured = self._eigenbasis, self._measured(directions)
-        if basis is None or measured is None:
+        found = self._in_eigenbasis(directions)
+        if found is None:
             return self._whole().maximum(directions)
-        size, inside = measured
+        basis, size, inside = found
         value = size * basis.solve(inside, attaining=False).value
         left = np.isnan(value)
         if left.any():
@@ -60,10 +60,10 @@ class KrylovBall(Searched):
         if n <= _FEW:
             both = np.array([self._ends(row) for row in directions]).reshape(-1, 2)
             return both[:, 0], both[:, 1]
-        basis, measured = self._eigenbasis, self._measured(directions)
-        if basis is None or measured is None:
+        found = self._in_eigenbasis(directions)
+        if found is None:
             return self._whole().interval(directions)
-        size, inside = measured
+        basis, size, inside = found
         ends = basis.solve(np.concatenate((inside, -inside)), attaining=False).value.reshape(2, n)
         low, high = -size * ends[1], size * ends[0]
         left = np.isnan(ends).any(axis=0)
@@ -76,8 +76,11 @@ class KrylovBall(Searched):
         """The first view in an eigenbasis; None where singular values do as well."""
         return None if self._scarce else eigenbasis(self._views[0])
 
-    def _measured(self, directions: Array) -> tuple[Array, Array] | None:
-        return None if self._eigenbasis is None else self._eigenbasis.coordinates(directions)
+    def _in_eigenbasis(self, directions: Array) -> tuple[Eigenbasis, Array, Array] | None:
+        """The eigenbasis, lengths of directions, and unit directions in it; None where the whole set is needed."""
+        basis = self._eigenbasis
+        measured = None if basis is None else basis.coordinates(directions)
+        return None if basis is None or measured is None else (basis, *measured)
 
     def ends(self, direction: Array) -> tuple[float, float]:
         return self._ends(direction[0])
@@ -110,10 +113,10 @@ class KrylovBall(Searched):
         return float(low[0]), float(high[0])
 
     def support(self, directions: Array) -> Maximum:
-        basis, measured = self._eigenbasis, self._measured(directions)
-        if basis is None or measured is None:
+        found = self._in_eigenbasis(directions)
+        if found is None:
             return self._whole().support(directions)
-        size, inside = measured
+        basis, size, inside = found
         value, alpha, points = basis.solve(inside, attaining=True)
         left = np.isnan(value)
         case = np.where(alpha > 0.0, INTERIOR, ELLIPSOID)

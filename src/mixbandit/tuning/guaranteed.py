@@ -15,7 +15,7 @@ with probability ≥ 1−δ, and so for the chosen one.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -26,8 +26,6 @@ from mixbandit.errors import InvalidInput
 from mixbandit.tuning.assumptions import Assumptions
 from mixbandit.tuning.fixed_rows import on_a_fixed_list
 from mixbandit.tuning.searches import read_search
-
-Chooser = Callable[[Mapping[str, Any]], int]
 
 
 @dataclass(frozen=True)
