@@ -44,7 +44,25 @@ def _found(name: str, check: Callable[[Kernel], None]) -> Kernel | None:
     except Exception:  # if numba is broken, numpy does the same
         logger.warning("numba is installed but does not work; slower numpy code is used", exc_info=True)
         return None
-    return found
+    return _interruptible(found)
+
+
+def _interruptible(compiled: Kernel) -> Kernel:
+    """The same function, from which Ctrl-C comes out as KeyboardInterrupt.
+
+    If it comes while arguments or results are converted, numba returns a result nevertheless, and Python then raises
+    SystemError because of it.
+    """
+
+    def call(*arguments: Any) -> Any:
+        try:
+            return compiled(*arguments)
+        except SystemError as error:
+            if isinstance(error.__cause__, KeyboardInterrupt):
+                raise KeyboardInterrupt from error
+            raise
+
+    return call
 
 
 @contextlib.contextmanager

@@ -150,3 +150,14 @@ def test_a_long_compilation_says_so_once_and_a_short_one_nothing(monkeypatch, ca
         _compiling._found("mixbandit.sets._compiled.solve_rows", lambda kernel: time.sleep(0.2))
     (record,) = caplog.records
     assert "compiling numerical code" in record.message
+
+
+@pytest.mark.parametrize(("cause", "raised"), [(KeyboardInterrupt(), KeyboardInterrupt), (ValueError(), SystemError)])
+def test_ctrl_c_comes_out_of_compiled_code_as_itself(cause, raised, monkeypatch):
+    def interrupted(*arguments):
+        raise SystemError("returned a result with an exception set") from cause  # as Python does
+
+    monkeypatch.setattr(_compiled, "solve_rows", interrupted)
+    call = _compiling._found("mixbandit.sets._compiled.solve_rows", lambda kernel: None)
+    with pytest.raises(raised):
+        call(1.0)
