@@ -48,7 +48,7 @@ ORDER = [
     "__main__",
 ]
 INSIDE = {
-    "means": ["kinds", "finite", "portfolio", "bounded", "gaussian", "sequence", "compare"],
+    "means": ["kinds", "finite", "portfolio", "bounded", "gaussian", "sequence", "compare", "challenge"],
     "features": ["base", "random", "context"],
     "kernels": ["rows", "base", "stationary", "polynomial", "categories", "sklearn"],
     "actions": ["arms", "box", "levels", "mixed", "regions"],
@@ -160,7 +160,16 @@ INSIDE = {
         "tuner",
     ],
     "integrations": ["algorithm", "coba", "mabwiser", "optuna", "sklearn"],
-    "integrations.optuna": ["storage", "trials", "certifying", "confirming", "saying", "stopping", "sampler"],
+    "integrations.optuna": [
+        "storage",
+        "trials",
+        "certifying",
+        "confirming",
+        "saying",
+        "stopping",
+        "pruning",
+        "sampler",
+    ],
     "integrations.sklearn": [
         "base",
         "spaces",

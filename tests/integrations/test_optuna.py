@@ -1,16 +1,13 @@
 """The sampler inside Optuna."""
 
 import logging
-import runpy
 import threading
 import time
-from pathlib import Path
 from types import SimpleNamespace
 
 import cloudpickle
 import numpy as np
 import optuna
-import optunahub
 import pytest
 from optuna.testing.pytest_samplers import BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase
 
@@ -248,15 +245,6 @@ def test_the_startup_is_spread_or_left_to_whom_one_names():
 def test_bad_settings_are_refused(options, error, message):
     with pytest.raises(error, match=message):
         MixBanditSampler(**options)
-
-
-def test_the_package_for_optunahub_loads_and_its_example_runs(monkeypatch, capsys):
-    root = Path(__file__).parents[2] / "optunahub"
-    module = optunahub.load_local_module("samplers/mixbandit", registry_root=str(root / "package"))
-    assert module.MixBanditSampler is MixBanditSampler
-    monkeypatch.setattr(optunahub, "load_module", lambda package: module)
-    runpy.run_path(str(root / "package" / "samplers" / "mixbandit" / "example.py"), run_name="__main__")
-    assert "its expected value is at least" in capsys.readouterr().out
 
 
 def slope(trial):

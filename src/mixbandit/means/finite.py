@@ -25,7 +25,7 @@ from mixbandit._checks import Array
 from mixbandit.means.kinds import Interval
 
 # The shares of wealth that are bet: small ones for numbers that scatter, all of it for numbers that hardly do.
-_SHARES = np.array([0.05, 0.15, 0.3, 0.5, 0.75, 1.0])
+SHARES = np.array([0.05, 0.15, 0.3, 0.5, 0.75, 1.0])
 # Halving an interval in [0, 1] this often leaves less than rounding.
 _HALVINGS = 60
 
@@ -69,6 +69,6 @@ def _log_wealth(drawn: Array, count: int, mean: float) -> float:
     # 0 counts as 0, also where nothing is left; rounding may leave nothing for the last of several numbers.
     ratios = np.where(drawn > 0.0, drawn / np.maximum(left, np.finfo(np.float64).tiny), 0.0)
     with np.errstate(divide="ignore"):  # a bet of everything on a number that was 0
-        logs = np.log(1.0 - _SHARES[:, None] + _SHARES[:, None] * ratios).sum(axis=1)
+        logs = np.log(1.0 - SHARES[:, None] + SHARES[:, None] * ratios).sum(axis=1)
     most = float(logs.max())
     return most + math.log(float(np.exp(logs - most).mean()))

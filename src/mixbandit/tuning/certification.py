@@ -106,7 +106,7 @@ def certified(
         parameters=parameters,
         ordered=None if ordered is None else flag(ordered, "ordered"),
         progress=lambda rows: progress(f"read {rows:,} rows"),
-    )
+    ).unselected()
     known = known.towards(run.direction)
     rewards = known.reward(run.values)
     check_values(known, run.values)

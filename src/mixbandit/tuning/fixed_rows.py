@@ -87,7 +87,7 @@ def on_fixed_rows(
             value=value,
             parameters=parameters,
         )
-        found = of_run(run, None if study is None else False)
+        found = of_run(run, None if study is None and not run.pruned else False)
     is_maximised = hasattr(history, "cv_results_") or (found.scorer or "").startswith("neg_")
     if known.direction == "minimize" and is_maximised:
         raise InvalidInput(

@@ -24,13 +24,14 @@ from mixbandit.means import precisions
 from mixbandit.tuning.assumptions import DIRECTIONS
 from mixbandit.tuning.columns import ABSENT, Codes, Column, Mask, column_of, missing
 from mixbandit.tuning.parameters import Categorical, Float, Int, Parameter
-from mixbandit.tuning.selection import COMPLETE, NOMINATION, SIGMA, Selected, no_selection, selected
+from mixbandit.tuning.selection import COMPLETE, NOMINATION, PRUNED, SIGMA, Selected, no_selection, selected
 from mixbandit.tuning.space import Space
 from mixbandit.tuning.tables import CsvFile, Frame, Progress, Table, masked
 
 # As many different values in order of size are no coincidence.
 _SORTED = 8
 CONSTANT, OUTSIDE = "never varies", "not in the space"
+SELECTED = "not confirmed, where unlucky trials were pruned"
 
 
 class Configurations(Sequence[dict[str, Any]]):
@@ -76,6 +77,7 @@ class Run:
     ordered: bool = True  # whether the order is that of play
     given: Sequence[Mapping[str, Any]] | None = None  # the configurations as they were given; None for a table
     levels: Array | None = None  # (n,), noise levels of values, NaN where they are the stated one; None without any
+    pruned: bool = False  # whether trials were pruned because of their own values, as CertifiedPruner does
 
     @property
     def configurations(self) -> Sequence[Mapping[str, Any]]:
@@ -92,6 +94,33 @@ class Run:
         levels = np.where(np.isnan(self.levels), stated, self.levels)
         precisions(stated, levels)  # InvalidInput if they are too far apart
         return levels
+
+    def unselected(self) -> Run:
+        """The part of the run that no pruner selected by its values: all of it, or the confirmations.
+
+        Where unlucky trials are pruned, those that are left are luckier than others, and no bound allows for that.
+        Confirmations are never pruned.
+        """
+        if not self.pruned:
+            return self
+        kept = np.zeros(len(self.values), dtype=np.bool_) if self.nominations is None else self.nominations > 0
+        if not kept.any():
+            raise InvalidInput(
+                "trials were pruned because of their values, so that those that are left are luckier than others: only "
+                "confirmations can be certified, and there are none. Confirm first: sampler.confirm(study, n)"
+            )
+        lost = int(len(kept) - kept.sum())
+        return dataclasses.replace(
+            self,
+            columns={name: column.kept(kept) for name, column in self.columns.items()},
+            values=self.values[kept],
+            left_out={**self.left_out, **({SELECTED: lost} if lost else {})},
+            feasible=None if self.feasible is None else self.feasible[kept],
+            nominations=None if self.nominations is None else self.nominations[kept],
+            given=None if self.given is None else [self.given[i] for i in np.flatnonzero(kept).tolist()],
+            levels=None if self.levels is None else self.levels[kept],
+            pruned=False,
+        )
 
     @property
     def rows(self) -> Array:
@@ -198,6 +227,7 @@ def _from_study(study: Any, space: Space | None, direction: str | None) -> Run:
         nominations=np.array([_nomination(trial) for trial in complete], dtype=np.int64),
         given=[trial.params for trial in complete],
         levels=_levels(complete),
+        pruned=any(t.state.name != COMPLETE and PRUNED in getattr(t, "user_attrs", {}) for t in trials),
     )
 
 
@@ -363,6 +393,7 @@ def _of_columns(found: Selected, space: Space | None, direction: str | None, ord
         feasible=found.feasible,
         nominations=found.nominations,
         levels=found.levels,
+        pruned=found.pruned,
         ordered=(found.ordered if ordered is None else ordered) and not _is_sorted(found.values),
     )
 

@@ -37,6 +37,9 @@ _NOMINATIONS = (NOMINATION, f"user_attrs_{NOMINATION}")
 # The noise level of a value, where it is not the stated one, in the same two ways.
 SIGMA = "mixbandit_sigma"
 _SIGMAS = (SIGMA, f"user_attrs_{SIGMA}")
+# What a trial lost against that was pruned because of its own values, in the same two ways.
+PRUNED = "mixbandit_pruned"
+_PRUNINGS = (PRUNED, f"user_attrs_{PRUNED}")
 # Trial numbers, which tell the order of play.
 _NUMBERS = ("number", "trial_number", "trial_id", "trial", "iteration")
 _NO_ORDER = "no different numbers"
@@ -61,6 +64,7 @@ class Selected:
     nominations: NDArray[np.int64] | None = None  # which finalist a row confirms, 0 for none
     ordered: bool = False  # whether rows are in the order of play
     levels: Array | None = None  # noise levels of values, NaN where they are the stated one
+    pruned: bool = False  # whether trials were pruned because of their own values
 
 
 def no_selection(columns: Mapping[str, Column], values: Column) -> Selected:
@@ -124,6 +128,7 @@ def selected(table: Table, value: Any, parameters: Sequence[Any] | None, space: 
         None if nomination is None else _nominations(table.column(nomination).kept(counts).kept(kept)),
         ordered=order is not None,
         levels=None if level is None else _levels(table.column(level).kept(counts).kept(kept), level),
+        pruned=any(table.column(name).present[~counts].any() for name in _PRUNINGS if name in table.names),
     )
 
 

@@ -168,7 +168,7 @@ class Tuner(Asks):
         """
         run = read_run(
             history, space=self.space, value=value, ordered=None if ordered is None else flag(ordered, "ordered")
-        )
+        ).unselected()
         if run.says_direction and run.direction != self.assumptions.direction:
             raise InvalidInput(f"the study is to {run.direction}, but this tuner is to {self.assumptions.direction}")
         bandit, kept = self.state.bandit, self.state.history

@@ -4,8 +4,18 @@ from mixbandit._extras import import_extra
 
 import_extra("optuna", extra="optuna")  # import first, with a message that says what to install
 
-from mixbandit.integrations.optuna.sampler import LEFT_OUT, LOWER, REFUTED, UPPER, MixBanditSampler  # noqa: E402
+from mixbandit.integrations.optuna.pruning import CertifiedPruner  # noqa: E402
+from mixbandit.integrations.optuna.sampler import LOWER, REFUTED, UPPER, MixBanditSampler  # noqa: E402
 from mixbandit.integrations.optuna.stopping import StopOnGap  # noqa: E402
-from mixbandit.integrations.optuna.trials import as_distribution  # noqa: E402
+from mixbandit.integrations.optuna.trials import LEFT_OUT, as_distribution  # noqa: E402
 
-__all__ = ["LEFT_OUT", "LOWER", "REFUTED", "UPPER", "MixBanditSampler", "StopOnGap", "as_distribution"]
+__all__ = [
+    "LEFT_OUT",
+    "LOWER",
+    "REFUTED",
+    "UPPER",
+    "CertifiedPruner",
+    "MixBanditSampler",
+    "StopOnGap",
+    "as_distribution",
+]

@@ -25,7 +25,7 @@ from mixbandit.integrations.optuna.confirming import confirmation
 from mixbandit.integrations.optuna.saying import Said
 from mixbandit.integrations.optuna.stopping import StopOnGap, as_space
 from mixbandit.integrations.optuna.storage import attach, identity, publish
-from mixbandit.integrations.optuna.trials import Reading, Scale, as_distribution, modelled, value_of
+from mixbandit.integrations.optuna.trials import LEFT_OUT, Reading, Scale, as_distribution, modelled, value_of
 from mixbandit.tuning import Assumptions, Parameter, Space, StudyCertificate, Trial, Tuner
 from mixbandit.tuning.assumptions import Stated
 from mixbandit.tuning.confirming import Confirmation
@@ -42,8 +42,6 @@ _logger = logging.getLogger(__name__)
 LOWER, UPPER = "mixbandit_lower", "mixbandit_upper"
 # Attribute of a trial that was chosen after the values had refuted the assumptions.
 REFUTED = "mixbandit_refuted"
-# Attribute of a trial whose value contradicts what was stated: in what way.
-LEFT_OUT = "mixbandit_left_out"
 # If the noise is not stated, the sampler acts as if it were this share of the values' range.
 _GUESSED_NOISE, _DETERMINISTIC_NOISE = 0.1, 0.01
 # How often to choose again because another process made the same choice.
@@ -263,6 +261,7 @@ class MixBanditSampler(BaseSampler):
                 and wrong is None
                 and self._stated is not None
                 and reading.is_whole
+                and not reading.pruned
             ):
                 played = reading.row(trial.params)
                 as_chosen = played is not None and same_row(played, chosen.choice.action)

@@ -23,13 +23,15 @@ from mixbandit.means import are_comparable
 from mixbandit.sequences import Moment
 from mixbandit.tuning import Categorical, Float, Int, Parameter, Space, Tuner
 from mixbandit.tuning.runs import as_parameter, is_level
-from mixbandit.tuning.selection import SIGMA
+from mixbandit.tuning.selection import PRUNED, SIGMA
 from mixbandit.tuning.space import same_row
 
 _logger = logging.getLogger(__name__)
 
 # Attribute of a trial, which users set: the standard error of its value.
 SEM = "mixbandit_sem"
+# Attribute of a trial whose value contradicts what was stated: in what way.
+LEFT_OUT = "mixbandit_left_out"
 # A margin on the range of values so far, so that not every new best value changes it.
 _MARGIN = 0.25
 # Values beyond this, including infinite ones, are clipped to it.
@@ -102,6 +104,7 @@ class Reading:
     refuted: bool = False  # whether the values have been seen to refute what was stated
     warm: Array | None = None  # where the last search ended: a hint for the next one
     learnt: tuple[tuple[int, ...], Moment] | None = None  # the last moment, and the trials it includes, in order
+    pruned: bool = False  # whether trials were pruned because of their own values: the others are lucky ones
     left_out: dict[int, float] = field(default_factory=dict)  # values that cannot be learnt from, by trial number
     valueless: dict[int, Array] = field(default_factory=dict)  # rows of finished trials without a usable value
     damaged: set[int] = field(default_factory=set)  # trials whose published parameters make no sense
@@ -232,6 +235,7 @@ class Reading:
             if level is not None and reward is not None:
                 reward = self._of_level(trial.number, reward, level)
             known = self.seen[trial.number] = Seen(row, reward, level)
+            self.pruned |= trial.state is TrialState.PRUNED and PRUNED in trial.user_attrs
             if row is not None and reward is None:
                 self.valueless[trial.number] = row
             if value is not None and self.is_whole and (row is None or not self.covers(trial)):

@@ -1,0 +1,5 @@
+"""mixbandit's pruner, as a package of OptunaHub."""
+
+from mixbandit.integrations.optuna import CertifiedPruner
+
+__all__ = ["CertifiedPruner"]
