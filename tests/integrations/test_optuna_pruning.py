@@ -1,7 +1,9 @@
 """The pruner for repeated measurements: what it prunes, what it says, and what is certified after it."""
 
+import gc
 import logging
 import pickle
+import weakref
 
 import numpy as np
 import optuna
@@ -21,11 +23,11 @@ def make(pruner, direction="maximize", storage=None, sampler=None):
     return optuna.create_study(direction=direction, pruner=pruner, storage=storage, sampler=sampler)
 
 
-def play(study, values, *, look=lambda step: True, steps=None):
+def play(study, values, *, look=lambda step: True):
     """Run a trial that reports these values; after how many steps it was pruned, None if it was not."""
     trial = study.ask()
     for i, value in enumerate(values):
-        trial.report(value, i if steps is None else steps[i])
+        trial.report(value, i)
         if look(i) and trial.should_prune():
             study.tell(trial, state=TrialState.PRUNED)
             return i + 1
@@ -74,20 +76,20 @@ def test_how_often_it_looks_does_not_matter(every):
 def test_another_process_and_every_storage_say_the_same(tmp_path):
     journal = optuna.storages.journal.JournalFileBackend(f"{tmp_path}/journal.log")
     storages = [None, f"sqlite:///{tmp_path}/study.db", optuna.storages.JournalStorage(journal)]
-    order, said = np.random.default_rng(5).permutation(STEPS).tolist(), []
+    said = []
     for storage in storages:
         study = make(CertifiedPruner(), storage=storage)
-        play(study, noisy(0, 0.5), steps=order)
-        assert play(study, noisy(1, 0.45), steps=order) is not None
+        play(study, noisy(0, 0.5))
+        assert play(study, noisy(1, 0.45)) is not None
         said.append(study.trials[1].user_attrs[PRUNED])
         # A trial that other processes go on with, from what is stored.
         study = make(CertifiedPruner(), storage=storage)
-        play(study, noisy(0, 0.5), steps=order)
+        play(study, noisy(0, 0.5))
         trial = study.ask()
         for i in range(STEPS):
             study.pruner = pickle.loads(pickle.dumps(study.pruner))
-            trial.report(noisy(1, 0.45)[i], order[i])
-            if trial.should_prune():
+            trial.report(noisy(1, 0.45)[i], i)
+            if optuna.Trial(study, trial._trial_id).should_prune():
                 break
         said.append(study.trials[1].user_attrs[PRUNED])
     assert len(set(said)) == 1
@@ -200,20 +202,103 @@ def test_after_a_pruning_certificates_go_by_confirmations_alone(tmp_path):
     assert tuner.told == 4
 
 
-def test_a_trial_that_goes_on_all_the_same_counts():
+def test_a_trial_that_returns_its_mean_instead_of_stopping_is_no_longer_like_others():
+    """As in the example of Optuna's Wilcoxon pruner."""
     study = make(CertifiedPruner())
 
-    def stubborn(trial):
-        x, looks = trial.suggest_float("x", 0.0, 1.0), []
-        for i, value in enumerate(noisy(trial.number, 0.5 - 0.1 * trial.number)):
+    def returning(trial):
+        trial.suggest_float("x", 0.0, 1.0)
+        values = []
+        for i, value in enumerate(noisy(trial.number, 0.5 if trial.number < 2 else 0.3)):
+            values.append(value)
             trial.report(value, i)
-            looks.append(trial.should_prune())
-        return 0.5 - 0.1 * x
+            if trial.should_prune():
+                break
+        return float(np.mean(values))
 
-    study.optimize(stubborn, n_trials=3)
+    study.optimize(returning, n_trials=3)
     assert PRUNED in study.trials[2].user_attrs
-    assert mb.certify(study, reward_range=(0, 1), samples=1000).t == 3
-    assert mb.certify(study.trials_dataframe(), reward_range=(0, 1), samples=1000).t == 3
+    frame = study.trials_dataframe()
+    for table in (study, frame, frame[frame["user_attrs_mixbandit_pruned"].isna()]):
+        with pytest.raises(mb.InvalidInput, match="only confirmations can be certified"):
+            mb.certify(table, reward_range=(0, 1), samples=1000)
+
+
+def test_a_table_of_completed_trials_alone_still_knows():
+    study = make(CertifiedPruner())
+    study.optimize(lambda trial: objective(trial, by_x), n_trials=20)
+    frame = study.trials_dataframe()
+    assert (frame["state"] == "PRUNED").any()
+    with pytest.raises(mb.InvalidInput, match="only confirmations"):
+        mb.certify(frame[frame["state"] == "COMPLETE"], reward_range=(0, 1), samples=1000)
+
+
+@pytest.mark.parametrize("known", [{"reward_range": (0.0, 1.0), "samples": 100}, {"sigma": 0.05}])
+def test_a_trial_that_was_ended_by_a_value_outside_the_range_refutes_it(known):
+    """Otherwise those without such a value would be certified as if nothing had happened."""
+    sampler = MixBanditSampler(seed=0, **{**known, "reward_range": (0.0, 1.0)})
+    study = make(CertifiedPruner(**known), sampler=sampler)
+
+    def sometimes(trial):
+        x = trial.suggest_float("x", 0.0, 1.0)
+        for step in range(4):
+            trial.report(float("nan") if trial.number % 4 == 2 and step == 2 else 0.5 + 0.1 * x, step)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        return 0.5 + 0.1 * x
+
+    study.optimize(sometimes, n_trials=8)
+    for trial in study.trials[3:]:
+        assert LOWER not in trial.user_attrs
+    with pytest.raises(mb.InvalidInput, match="only confirmations"):
+        mb.certify(study, sigma=0.05, reward_range=(0, 1))
+    for trial in sampler.confirm(study, 2):
+        study.tell(trial, 0.5 + 0.1 * trial.suggest_float("x", 0.0, 1.0))
+    with pytest.warns(mb.AssumptionsRefutedWarning):
+        found = sampler.certificate(study)
+    assert not found.trusted
+
+
+def test_a_clone_of_a_failed_trial_has_the_opponents_of_that_trial():
+    study = make(CertifiedPruner())
+    failed = study.ask()
+    for i, value in enumerate(noisy(1, 0.4)):
+        failed.report(value, i)
+    study.tell(failed, state=TrialState.FAIL)
+    play(study, noisy(0, 0.5))
+    first = study.trials[0]
+    clone = optuna.trial.create_trial(
+        state=TrialState.WAITING, intermediate_values=first.intermediate_values, system_attrs={"failed_trial": 0}
+    )
+    study.add_trial(clone)
+    trial = study.ask()
+    assert trial.number == 2
+    assert not trial.should_prune()
+
+
+def test_a_trial_that_has_ended_and_values_beyond_all_limits_raise_nothing():
+    study = make(CertifiedPruner())
+    play(study, [1e308, *np.ones(STEPS)])
+    trial = study.ask()
+    with np.errstate(all="raise"):
+        for i, value in enumerate([-1e308, *np.full(20, 1e-300)]):
+            trial.report(value, i)
+            pruned = trial.should_prune()
+    assert pruned
+    study.tell(trial, state=TrialState.FAIL)
+    assert pickle.loads(pickle.dumps(study.pruner)).prune(study, study.trials[1])
+
+
+def test_a_pruner_does_not_keep_studies_alive():
+    pruner = CertifiedPruner()
+    storage = optuna.storages.InMemoryStorage()
+    gone = weakref.ref(storage)
+    study = make(pruner, storage=storage)
+    play(study, noisy(0, 0.5))
+    play(study, noisy(1, 0.5))
+    del study, storage
+    gc.collect()
+    assert gone() is None
 
 
 def test_pruning_for_another_reason_leaves_certificates_as_they_are():

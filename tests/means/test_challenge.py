@@ -53,7 +53,7 @@ def test_bets_on_a_range_are_about_the_mean_whatever_the_shape(low):
 def test_bets_on_a_level_are_fair_for_gaussian_noise():
     nodes, weights = np.polynomial.hermite_e.hermegauss(80)
     weights = weights / weights.sum()
-    factors = np.exp(LevelBets(0.3).log_factors(math.sqrt(2.0) * 0.3 * nodes))
+    factors = np.exp(LevelBets(0.3).log_factors(0.3 * nodes))
     assert weights @ factors == pytest.approx(np.ones(factors.shape[1]), rel=1e-9)
 
 

@@ -16,7 +16,8 @@ The wealth of someone who bets that the challenger is worse is the mean over bet
   expectation is at most 1 if d_k, given the steps before, is symmetric around a number ≥ 0. Nothing else is assumed,
   neither a scale nor moments. For Gaussian differences it is close to the best bet that there is.
 - f(d_k) = 1 − g·d_k/(high − low), for rewards in [low, high]: at most 1 in expectation if the mean of d_k is ≥ 0.
-- f(d_k) = exp(−u·z_k − u²/2), z_k = d_k/(σ√2), for independent noises that are σ-sub-Gaussian: the same.
+- f(d_k) = exp(−u·z_k − u²/2), z_k = d_k/τ, for differences that are τ-sub-Gaussian: the same. τ is σ√2 if the noises
+  of both are σ-sub-Gaussian and independent, and 2σ whatever they have to do with each other.
 
 So if the challenger is at least as good as every other, and steps are independent of each other, the wealth is a
 supermartingale: it ever reaches 1/δ with probability ≤ δ (Ville), however often one looks. The best of many others
@@ -83,15 +84,15 @@ class RangeBets:
 
 
 class LevelBets:
-    """On the mean of differences of rewards with independent noises of a known level."""
+    """On the mean of differences of a known level."""
 
     count = len(_BOLDNESS_OF_LEVEL)
 
-    def __init__(self, sigma: float) -> None:
-        self._sigma = math.sqrt(2.0) * sigma
+    def __init__(self, level: float) -> None:
+        self._level = level
 
     def log_factors(self, differences: Array) -> Array:
-        found: Array = -differences[:, None] / self._sigma * _BOLDNESS_OF_LEVEL - 0.5 * _BOLDNESS_OF_LEVEL**2
+        found: Array = -differences[:, None] / self._level * _BOLDNESS_OF_LEVEL - 0.5 * _BOLDNESS_OF_LEVEL**2
         return found
 
 
@@ -114,7 +115,11 @@ class Challenge:
 
     def step(self, reward: float, others: Array) -> None:
         """The challenger's reward at the next step, and those of the others, (m,), NaN where there is none."""
-        there = np.isfinite(others)
+        with np.errstate(over="ignore", under="ignore"):  # whatever a user's program does about them
+            self._step(reward, others)
+
+    def _step(self, reward: float, others: Array) -> None:
+        there = np.isfinite(reward - others)
         if not there.any():
             return
         opponents = np.flatnonzero(self._leading(there))

@@ -24,7 +24,7 @@ from mixbandit.means import precisions
 from mixbandit.tuning.assumptions import DIRECTIONS
 from mixbandit.tuning.columns import ABSENT, Codes, Column, Mask, column_of, missing
 from mixbandit.tuning.parameters import Categorical, Float, Int, Parameter
-from mixbandit.tuning.selection import COMPLETE, NOMINATION, PRUNED, SIGMA, Selected, no_selection, selected
+from mixbandit.tuning.selection import COMPLETE, LEFT_OUT, NOMINATION, PRUNED, SIGMA, Selected, no_selection, selected
 from mixbandit.tuning.space import Space
 from mixbandit.tuning.tables import CsvFile, Frame, Progress, Table, masked
 
@@ -227,8 +227,15 @@ def _from_study(study: Any, space: Space | None, direction: str | None) -> Run:
         nominations=np.array([_nomination(trial) for trial in complete], dtype=np.int64),
         given=[trial.params for trial in complete],
         levels=_levels(complete),
-        pruned=any(t.state.name != COMPLETE and PRUNED in getattr(t, "user_attrs", {}) for t in trials),
+        pruned=any(is_given_up(trial) for trial in trials),
     )
+
+
+def is_given_up(trial: Any) -> bool:
+    """Whether a trial was given up because of its own values, even if it returned the mean so far."""
+    marks = getattr(trial, "user_attrs", {})
+    # A completed trial with a value that contradicts what was stated is one that did not stop.
+    return PRUNED in marks or (LEFT_OUT in marks and trial.state.name != COMPLETE)
 
 
 def _nomination(trial: Any) -> int:

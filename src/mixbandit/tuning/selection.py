@@ -37,9 +37,10 @@ _NOMINATIONS = (NOMINATION, f"user_attrs_{NOMINATION}")
 # The noise level of a value, where it is not the stated one, in the same two ways.
 SIGMA = "mixbandit_sigma"
 _SIGMAS = (SIGMA, f"user_attrs_{SIGMA}")
-# What a trial lost against that was pruned because of its own values, in the same two ways.
-PRUNED = "mixbandit_pruned"
-_PRUNINGS = (PRUNED, f"user_attrs_{PRUNED}")
+# Marks of trials that were given up because of their own values, in the same two ways: what they lost against, or how a
+# value contradicts what was stated.
+PRUNED, LEFT_OUT = "mixbandit_pruned", "mixbandit_left_out"
+_PRUNINGS, _CONTRADICTIONS = (PRUNED, f"user_attrs_{PRUNED}"), (LEFT_OUT, f"user_attrs_{LEFT_OUT}")
 # Trial numbers, which tell the order of play.
 _NUMBERS = ("number", "trial_number", "trial_id", "trial", "iteration")
 _NO_ORDER = "no different numbers"
@@ -128,8 +129,15 @@ def selected(table: Table, value: Any, parameters: Sequence[Any] | None, space: 
         None if nomination is None else _nominations(table.column(nomination).kept(counts).kept(kept)),
         ordered=order is not None,
         levels=None if level is None else _levels(table.column(level).kept(counts).kept(kept), level),
-        pruned=any(table.column(name).present[~counts].any() for name in _PRUNINGS if name in table.names),
+        pruned=_is_pruned(table, counts),
     )
+
+
+def _is_pruned(table: Table, counts: Mask) -> bool:
+    """Whether trials were given up because of their own values, even where their rows are gone from the table."""
+    if any(name in table.names for name in _PRUNINGS):
+        return True
+    return any(table.column(name).present[~counts].any() for name in _CONTRADICTIONS if name in table.names)
 
 
 def _order(numbers: Column) -> NDArray[np.int64] | None:

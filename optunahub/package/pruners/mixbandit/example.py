@@ -10,10 +10,10 @@ def objective(trial: optuna.Trial) -> float:
 
     x = trial.suggest_float("x", -1.0, 1.0)
     rng, scores = np.random.default_rng(trial.number), []
-    for instance in range(20):
+    for step, instance in enumerate(np.random.default_rng(0).permutation(20)):  # the same order in every trial
         hardness = np.sin(instance)
         scores.append(float(1.0 - x**2 - hardness + 0.2 * rng.normal()))
-        trial.report(scores[-1], instance)
+        trial.report(scores[-1], step)
         if trial.should_prune():
             raise optuna.TrialPruned
     return sum(scores) / len(scores)

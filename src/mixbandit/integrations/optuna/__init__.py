@@ -7,7 +7,8 @@ import_extra("optuna", extra="optuna")  # import first, with a message that says
 from mixbandit.integrations.optuna.pruning import CertifiedPruner  # noqa: E402
 from mixbandit.integrations.optuna.sampler import LOWER, REFUTED, UPPER, MixBanditSampler  # noqa: E402
 from mixbandit.integrations.optuna.stopping import StopOnGap  # noqa: E402
-from mixbandit.integrations.optuna.trials import LEFT_OUT, as_distribution  # noqa: E402
+from mixbandit.integrations.optuna.trials import as_distribution  # noqa: E402
+from mixbandit.tuning.selection import LEFT_OUT  # noqa: E402
 
 __all__ = [
     "LEFT_OUT",

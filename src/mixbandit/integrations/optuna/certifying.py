@@ -13,6 +13,7 @@ from mixbandit.errors import InvalidInput
 from mixbandit.integrations.optuna.trials import value_of
 from mixbandit.tuning import Assumptions, Space, StudyCertificate
 from mixbandit.tuning.certification import certified
+from mixbandit.tuning.selection import LEFT_OUT
 
 if TYPE_CHECKING:
     from optuna.study import Study
@@ -33,6 +34,9 @@ def certify_study(
         problem = None if value is None else assumptions.objection(value)
         if problem is not None:
             contradicting[problem] += 1
+        elif LEFT_OUT in trial.user_attrs and trial.state == TrialState.PRUNED:
+            contradicting["pruned because of a value that contradicts what was stated"] += 1
+            usable.append(trial)  # its mark says that others were selected by their values
         elif value is None and trial.state == TrialState.COMPLETE:  # by another tool
             missing["without a value"] += 1
         else:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
+from optuna.exceptions import UpdateFinishedTrialError
 from optuna.pruners import BasePruner
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
@@ -18,10 +22,9 @@ from mixbandit._checks import as_range, error_probability, positive, positive_in
 from mixbandit.errors import InvalidInput
 from mixbandit.integrations.optuna.saying import Said
 from mixbandit.integrations.optuna.storage import attach, identity
-from mixbandit.integrations.optuna.trials import LEFT_OUT
 from mixbandit.means.challenge import Bets, Challenge, LevelBets, RangeBets, SymmetricBets
 from mixbandit.tuning.runs import may_be_recommended
-from mixbandit.tuning.selection import NOMINATION, PRUNED
+from mixbandit.tuning.selection import LEFT_OUT, NOMINATION, PRUNED
 
 if TYPE_CHECKING:
     from optuna.study import Study
@@ -51,19 +54,20 @@ class CertifiedPruner(BasePruner):
     """Prunes a trial once its measurements show that another trial is better; wrong with probability at most `delta`.
 
     For repeated measurements of one thing, not for learning curves: report the result of each fold, seed, instance or
-    prompt as a step of its own, `trial.report(score, fold)`, the same steps in the same order in every trial, and
-    return their mean. A trial that is at least as good as each one before it, such as the best of the study, is pruned
-    with probability at most `delta`, however many steps there are, however often `should_prune` is called, and however
-    many trials came before.
+    prompt as a step of its own, `trial.report(score, step)`, and return their mean. Shuffle them once, before the
+    study, and number the steps in that order. A trial that is at least as good as each one before it, such as the best
+    of the study, is pruned with probability at most `delta`, however many steps there are, however often
+    `should_prune` is called, and however many trials came before.
 
-    At each step a trial is compared with the earlier one that leads on the steps before. By default nothing needs to
-    be known about values. Differences between two trials must be symmetric around the difference of their worths, and
-    independent from step to step. Two trials of equal worth and equally distributed noise always differ
-    symmetrically. To compare means whatever the distributions are, state
+    At each step a trial is compared with the earlier one that leads on the steps before. No scale of values needs to
+    be known. What must hold: steps are independent of each other; differences between two trials are symmetric around
+    the difference of their worths, as they are if both are equally good and have the same kind of noise; and neither
+    the sampler nor anything else picks trials by the luck of single steps. Where rare large values decide which of two
+    trials is better, such as time-outs, differences are not symmetric. To compare means whatever the shapes are, state
 
     - `reward_range=(low, high)`, in which all values lie, and `samples` if each is the mean of this many independent
       results in it; or
-    - `sigma`, if the noise of values is sub-Gaussian of this level.
+    - `sigma`, if values are sub-Gaussian of this level, and those of different trials at a step are independent.
 
     A value that contradicts this ends its trial, not the study: it is pruned, and says why as user attribute
     `mixbandit_left_out`. Other pruned trials say what they lost against as `mixbandit_pruned`. Confirmations
@@ -91,7 +95,8 @@ class CertifiedPruner(BasePruner):
 
     def _forget(self) -> None:
         self._lock = threading.RLock()
-        self._running: OrderedDict[tuple[Any, int], _Running] = OrderedDict()
+        # By storage, which must not be kept alive, and then by study and trial number.
+        self._running: WeakKeyDictionary[Any, OrderedDict[tuple[int, int], _Running]] = WeakKeyDictionary()
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in ("_lock", "_running")}
@@ -106,7 +111,7 @@ class CertifiedPruner(BasePruner):
             return False
         with self._lock:
             running = self._known(study, trial)
-            for step, value in trial.intermediate_values.items():
+            for step, value in sorted(trial.intermediate_values.items()):  # storages may return them in any order
                 if step in running.seen:
                     continue
                 wrong = self._objection(value)
@@ -117,33 +122,31 @@ class CertifiedPruner(BasePruner):
             found = running.challenge.pvalue
             if found > self._delta:
                 return False
-            attach(study, trial, {PRUNED: running.in_words})
+            _mark(study, trial, PRUNED, running.in_words)
             return True
 
     def _known(self, study: Study, trial: FrozenTrial) -> _Running:
         """What is known of a trial. Its opponents stay the same, so that every look continues one history."""
-        key = (identity(study), trial.number)
-        if key not in self._running:
-            others = [
-                other
-                for other in study.get_trials(deepcopy=False)
-                if _ended_before(other, trial) and other.intermediate_values and may_be_recommended([other])
-            ]
-            self._running[key] = _Running(others, Challenge(len(others), *self._bets()))
-            if len(self._running) > _MOST_KEPT:
-                self._running.popitem(last=False)
-        self._running.move_to_end(key)
-        return self._running[key]
+        storage, study_id = identity(study)
+        kept, key = self._running.setdefault(storage, OrderedDict()), (study_id, trial.number)
+        if key not in kept:
+            others = _opponents(study, trial)
+            kept[key] = _Running(others, Challenge(len(others), *self._bets()))
+            if len(kept) > _MOST_KEPT:
+                kept.popitem(last=False)
+        kept.move_to_end(key)
+        return kept[key]
 
     def _bets(self) -> list[Bets]:
         if self._sigma is not None:
-            return [LevelBets(self._sigma)]
+            return [LevelBets(math.sqrt(2.0) * self._sigma)]
         if self._range is None:
             return [SymmetricBets()]
         if self._samples is None:
             return [RangeBets(self._range)]
         low, high = self._range
-        return [RangeBets(self._range), LevelBets((high - low) / (2.0 * math.sqrt(self._samples)))]
+        # Values of two trials on the same rows may be as far from independent as they like.
+        return [RangeBets(self._range), LevelBets((high - low) / math.sqrt(self._samples))]
 
     def _compare(self, study: Study, running: _Running, step: int, value: float) -> None:
         if not math.isfinite(value):
@@ -167,18 +170,36 @@ class CertifiedPruner(BasePruner):
         return None if low <= value <= high else "with a value outside reward_range"
 
     def _give_up(self, study: Study, trial: FrozenTrial, step: int, value: float, wrong: str) -> bool:
-        attach(study, trial, {LEFT_OUT: f"{wrong}, {value:g} at step {step}"})
+        _mark(study, trial, LEFT_OUT, f"{wrong}, {value:g} at step {step}")
         _logger.warning(f"Trial {trial.number} is pruned, {wrong}: {value:g} at step {step}.")
         return True
 
 
-def _ended_before(other: FrozenTrial, trial: FrozenTrial) -> bool:
-    """Whether a trial can be an opponent: it ended in time, and not by an error."""
-    ended, began = other.datetime_complete, trial.datetime_start
-    usable = other.number != trial.number and other.state in (TrialState.COMPLETE, TrialState.PRUNED)
-    return usable and ended is not None and began is not None and ended <= began
+def _opponents(study: Study, trial: FrozenTrial) -> list[FrozenTrial]:
+    """Trials that had ended when this one began, and could be used instead of it."""
+    trials = study.get_trials(deepcopy=False)
+    first = trial
+    while "failed_trial" in first.system_attrs:  # it goes on from the steps of a trial that failed
+        first = trials[first.system_attrs["failed_trial"]]
+    began = first.datetime_start
+    return [
+        other
+        for other in trials
+        if other.number != trial.number
+        and other.state in (TrialState.COMPLETE, TrialState.PRUNED)
+        and other.intermediate_values
+        and began is not None
+        and other.datetime_complete is not None
+        and other.datetime_complete <= began
+        and may_be_recommended([other])
+    ]
 
 
-def _usable(value: float | None, objection: Any) -> float:
+def _mark(study: Study, trial: FrozenTrial, name: str, text: str) -> None:
+    with contextlib.suppress(UpdateFinishedTrialError):  # somebody else has ended it
+        attach(study, trial, {name: text})
+
+
+def _usable(value: float | None, objection: Callable[[float], str | None]) -> float:
     usable = value is not None and math.isfinite(value) and objection(value) is None
     return float(value) if usable and value is not None else math.nan

@@ -25,11 +25,12 @@ from mixbandit.integrations.optuna.confirming import confirmation
 from mixbandit.integrations.optuna.saying import Said
 from mixbandit.integrations.optuna.stopping import StopOnGap, as_space
 from mixbandit.integrations.optuna.storage import attach, identity, publish
-from mixbandit.integrations.optuna.trials import LEFT_OUT, Reading, Scale, as_distribution, modelled, value_of
+from mixbandit.integrations.optuna.trials import Reading, Scale, as_distribution, modelled, value_of
 from mixbandit.tuning import Assumptions, Parameter, Space, StudyCertificate, Trial, Tuner
 from mixbandit.tuning.assumptions import Stated
 from mixbandit.tuning.confirming import Confirmation
 from mixbandit.tuning.finals import SETTLED
+from mixbandit.tuning.selection import LEFT_OUT
 from mixbandit.tuning.space import same_row
 from mixbandit.tuning.tuner import INITIAL
 

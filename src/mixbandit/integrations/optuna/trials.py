@@ -22,16 +22,14 @@ from mixbandit.integrations.optuna.storage import published
 from mixbandit.means import are_comparable
 from mixbandit.sequences import Moment
 from mixbandit.tuning import Categorical, Float, Int, Parameter, Space, Tuner
-from mixbandit.tuning.runs import as_parameter, is_level
-from mixbandit.tuning.selection import PRUNED, SIGMA
+from mixbandit.tuning.runs import as_parameter, is_given_up, is_level
+from mixbandit.tuning.selection import SIGMA
 from mixbandit.tuning.space import same_row
 
 _logger = logging.getLogger(__name__)
 
 # Attribute of a trial, which users set: the standard error of its value.
 SEM = "mixbandit_sem"
-# Attribute of a trial whose value contradicts what was stated: in what way.
-LEFT_OUT = "mixbandit_left_out"
 # A margin on the range of values so far, so that not every new best value changes it.
 _MARGIN = 0.25
 # Values beyond this, including infinite ones, are clipped to it.
@@ -235,7 +233,7 @@ class Reading:
             if level is not None and reward is not None:
                 reward = self._of_level(trial.number, reward, level)
             known = self.seen[trial.number] = Seen(row, reward, level)
-            self.pruned |= trial.state is TrialState.PRUNED and PRUNED in trial.user_attrs
+            self.pruned |= is_given_up(trial)
             if row is not None and reward is None:
                 self.valueless[trial.number] = row
             if value is not None and self.is_whole and (row is None or not self.covers(trial)):
