@@ -147,6 +147,7 @@ INSIDE = {
         "comparing",
         "recommending",
         "study_certificate",
+        "moments",
         "list_certificate",
         "searches",
         "fixed_rows",

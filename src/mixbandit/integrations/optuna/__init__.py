@@ -4,6 +4,7 @@ from mixbandit._extras import import_extra
 
 import_extra("optuna", extra="optuna")  # import first, with a message that says what to install
 
+from mixbandit.integrations.optuna.pictures import plot_certificate, plot_worths  # noqa: E402
 from mixbandit.integrations.optuna.sampler import LEFT_OUT, LOWER, REFUTED, UPPER, MixBanditSampler  # noqa: E402
 from mixbandit.integrations.optuna.stopping import StopOnGap  # noqa: E402
 from mixbandit.integrations.optuna.trials import as_distribution  # noqa: E402
