@@ -1,12 +1,25 @@
-"""Optuna: a sampler that acts on confidence bounds, and a callback that stops a study once enough is proven."""
+"""Optuna: a sampler that acts on confidence bounds, callbacks, and pictures of certificates for its dashboard."""
 
 from mixbandit._extras import import_extra
 
 import_extra("optuna", extra="optuna")  # import first, with a message that says what to install
 
+from mixbandit.integrations.optuna.dashboard import Publish, publish  # noqa: E402
 from mixbandit.integrations.optuna.pictures import plot_certificate, plot_worths  # noqa: E402
 from mixbandit.integrations.optuna.sampler import LEFT_OUT, LOWER, REFUTED, UPPER, MixBanditSampler  # noqa: E402
 from mixbandit.integrations.optuna.stopping import StopOnGap  # noqa: E402
 from mixbandit.integrations.optuna.trials import as_distribution  # noqa: E402
 
-__all__ = ["LEFT_OUT", "LOWER", "REFUTED", "UPPER", "MixBanditSampler", "StopOnGap", "as_distribution"]
+__all__ = [
+    "LEFT_OUT",
+    "LOWER",
+    "REFUTED",
+    "UPPER",
+    "MixBanditSampler",
+    "Publish",
+    "StopOnGap",
+    "as_distribution",
+    "plot_certificate",
+    "plot_worths",
+    "publish",
+]

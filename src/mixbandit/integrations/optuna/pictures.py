@@ -22,6 +22,7 @@ from mixbandit.tuning import Assumptions, Parameter, Space, StudyCertificate
 from mixbandit.tuning.assumptions import Stated
 from mixbandit.tuning.moments import Floor, floors_over_time
 from mixbandit.tuning.selection import NOMINATION
+from mixbandit.tuning.space import row_key
 
 if TYPE_CHECKING:
     from optuna.study import Study
@@ -32,8 +33,10 @@ _logger = logging.getLogger(__name__)
 _BLUE, _ORANGE, _GREEN, _GREY, _RED = COLOURS[0], COLOURS[1], COLOURS[2], COLOURS[8], "#B00020"
 # What lies farther from the values than this many times their spread would squeeze them into a line: it is not drawn.
 _FURTHEST = 1.5
-# The strip below the picture for trials without a usable value, as shares of its height.
-_STRIP, _ABOVE_STRIP = 0.1, 0.18
+# A line of the strip below the picture, for trials without a usable value, and the gap above, as shares of its height.
+_LINE, _GAP = 0.06, 0.06
+# A line in the legend that stands for an interval.
+_UPRIGHT: dict[str, Any] = {"symbol": "line-ns", "size": 12}
 
 
 def plot_certificate(
@@ -267,7 +270,7 @@ def _recommended(go: Any, certificate: StudyCertificate, drawn: Drawn) -> Any:
         y=[middle if finite else None],
         error_y={"type": "data", "array": [high - middle if finite else 0.0], "color": colour, "width": 8},
         mode="markers",
-        marker={"color": colour, "size": 1},
+        marker={**_UPRIGHT, "line": {"color": colour, "width": 2}},
         name="Expected value of the recommended one" + ("" if certificate.trusted else " (not guaranteed)"),
         hovertext=[
             "<br>".join([f"<b>Expected value in [{low:.4g}, {high:.4g}]</b>", *listed(certificate.parameters)])
@@ -323,8 +326,15 @@ def _add_strip(go: Any, figure: Figure, drawn: Drawn) -> None:
             )
         )
     figure.update_layout(
-        yaxis={"domain": [_ABOVE_STRIP, 1.0]},
-        yaxis2={"domain": [0.0, _STRIP], "type": "category", "fixedrange": True, "showgrid": False},
+        yaxis={"domain": [_LINE * len(kinds) + _GAP, 1.0]},
+        yaxis2={
+            "domain": [0.0, _LINE * len(kinds)],
+            "type": "category",
+            "dtick": 1,
+            "tickfont": {"size": 10},
+            "fixedrange": True,
+            "showgrid": False,
+        },
         xaxis={"anchor": "y2"},
     )
 
@@ -337,6 +347,9 @@ def draw_worths(study: Study, certificate: StudyCertificate, n: int, target_name
     assert judgement is not None
     assert judgement.own is not None
     rows = judgement.own.promising()
+    if drawn.feasible is not None:
+        known = {row_key(row) for row in judgement.own.trials.rows[drawn.feasible]}
+        rows = rows[[row_key(row) in known for row in rows]]
     ends = judgement.ends(rows)
     best = sorted(range(len(rows)), key=lambda i: -ends[i].lower)[:n]
     names, texts, lows, highs, own = [], [], [], [], []
@@ -366,7 +379,7 @@ def draw_worths(study: Study, certificate: StudyCertificate, n: int, target_name
                 "width": 5,
             },
             mode="markers",
-            marker={"color": colour, "size": 1},
+            marker={**_UPRIGHT, "symbol": "line-ew", "line": {"color": colour, "width": 2}},
             name="Interval for the expected value" + ("" if certificate.trusted else " (not guaranteed)"),
             hovertext=texts,
             hoverinfo="text",
