@@ -67,7 +67,7 @@ def floors_over_time(
 
 
 def _ends(n: int, looks: int) -> list[int]:
-    """Lengths of prefixes, the last of them n: denser at the beginning, where more changes, and where looks are cheap."""
+    """Lengths of prefixes, the last of them n: denser at the beginning, where more changes and looks are cheap."""
     return sorted({int(np.ceil(n * (i / looks) ** 2)) for i in range(1, looks + 1)})
 
 

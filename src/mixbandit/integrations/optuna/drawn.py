@@ -31,6 +31,7 @@ _DIGITS = 6
 class Drawn:
     """The trials of a study, as far as a certificate speaks of them."""
 
+    known: Trials  # what the certificate is based on
     counted: Sequence[FrozenTrial]  # the certificate's, in its order
     later: Sequence[FrozenTrial]  # those that have completed since
     others: Sequence[tuple[FrozenTrial, str, str]]  # those that do not count: what they are, and why in words
@@ -55,7 +56,7 @@ class Drawn:
                     others.append((trial, LEFT_OUT, f"left out, {wrong}: {value:g}"))
                     contradicting.append(trial.number)
         counted, later = _matched(usable, known)
-        return cls(counted, later, others, feasible_trials(counted), min(contradicting, default=None))
+        return cls(known, counted, later, others, feasible_trials(counted), min(contradicting, default=None))
 
 
 def _trials_of(certificate: StudyCertificate) -> Trials:
@@ -78,8 +79,8 @@ def _matched(usable: Sequence[FrozenTrial], known: Trials) -> tuple[list[FrozenT
             later.append(trial)
     if len(counted) < len(known.values):
         raise InvalidInput(
-            f"the certificate is not about this study: of the {len(known.values)} values it is based on, {len(counted)} "
-            f"are found among the study's {len(usable)}"
+            f"the certificate is not about this study: of the {len(known.values)} values that it is based on, "
+            f"{len(counted)} are found among the study's {len(usable)}"
         )
     return counted, later
 

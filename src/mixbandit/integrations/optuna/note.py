@@ -18,29 +18,25 @@ def certificate_note(certificate: StudyCertificate, last: int) -> str:
     """The two lines of a certificate, and a table of what they rest on; `last` is the number of the last trial."""
     first, *rest = str(certificate).split("\n")
     head = [f"**{escaped(first)}**", *map(escaped, rest)]
-    rows = [f"| {name} | {'<br>'.join(map(escaped, cells))} |" for name, cells in _table(certificate)]
+    rows = [f"| {name} | {escaped(cell)} |" for name, cell in _table(certificate)]
     when = f"After {certificate.t} values; the last was that of trial {last}."
     lines = ["### Certificate", *head, "\n".join(["| | |", "|---|---|", *rows]), when]
     return "\n\n".join(lines)
 
 
-def _table(certificate: StudyCertificate) -> Iterable[tuple[str, list[str]]]:
-    """Names, and cells of one or several lines."""
-    told = certificate.to_dict()
+def _table(certificate: StudyCertificate) -> Iterable[tuple[str, str]]:
     upwards = certificate.direction == "maximize"
     low, high = (end + 0.0 for end in certificate.interval)
-    yield "Expected value", [f"in [{low:.4g}, {high:.4g}]"]
-    yield "Best possible", [f"at {'most' if upwards else 'least'} {certificate.best_possible + 0.0:.4g}"]
-    how = f"proven: {certificate.proof}" if certificate.proven else "not proven"
-    yield "Gap", [f"{certificate.gap:.4g} ({how})"]
-    yield "δ", [f"{certificate.delta:g}"]
-    yield "Trusted", ["yes" if certificate.trusted else "NO: the values refute the assumptions"]
-    yield "Assumptions", [certificate.assumptions]
-    yield "Model", [certificate.model]
+    yield "Expected value", f"in [{low:.4g}, {high:.4g}]"
+    yield "Best possible", f"at {'most' if upwards else 'least'} {certificate.best_possible + 0.0:.4g}"
+    yield "Gap", f"{certificate.gap:.4g} ({f'proven: {certificate.proof}' if certificate.proven else 'not proven'})"
+    yield "δ", f"{certificate.delta:g}"
+    yield "Trusted", "yes" if certificate.trusted else "NO: the values refute the assumptions"
+    yield "Assumptions", certificate.assumptions
+    yield "Model", certificate.model
     if certificate.left_out:
-        yield "Not counted", [f"{count} {why}" for why, count in certificate.left_out.items()]
-    if told["audit"]:
-        yield "Audit", list(told["audit"])
+        yield "Not counted", ", ".join(f"{count} {why}" for why, count in certificate.left_out.items())
+    yield "Audit", " ".join(certificate.to_dict()["audit"])
 
 
 def escaped(text: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from optuna.trial import FrozenTrial
 
-from mixbandit._checks import as_text, clipped, positive_int, shown
+from mixbandit._checks import as_text, positive_int, shown
 from mixbandit._extras import import_extra
 from mixbandit.errors import AssumptionsRefutedWarning, InvalidInput, warn_user
 from mixbandit.integrations.optuna.certifying import certify_study
@@ -35,6 +35,9 @@ _BLUE, _ORANGE, _GREEN, _GREY, _RED = COLOURS[0], COLOURS[1], COLOURS[2], COLOUR
 _FURTHEST = 1.5
 # A line of the strip below the picture, for trials without a usable value, and the gap above, as shares of its height.
 _LINE, _GAP = 0.06, 0.06
+# Longer lists of parameters are cut: in the dashboard a picture is 600 pixels wide.
+_LONGEST = 60
+_REFUTED = "The values refute the stated assumptions: nothing here is guaranteed"
 # A line in the legend that stands for an interval.
 _UPRIGHT: dict[str, Any] = {"symbol": "line-ns", "size": 12}
 
@@ -51,8 +54,8 @@ def plot_certificate(
     """Values in order of trials, what was guaranteed at the time, and what is guaranteed now, as a Plotly figure.
 
     State what you know about values as for `mixbandit.certify`, as `assumptions` or as keywords; the default is what
-    the study's `MixBanditSampler` was told. Or pass a `certificate` of this study. The guaranteed value over time is what
-    certificates of the first trials say; they all hold together, with probability 1 − δ.
+    the study's `MixBanditSampler` was told. Or pass a `certificate` of this study. The guaranteed value over time is
+    what certificates of the first trials say; they all hold together, with probability 1 − δ.
     """
     found = certificate_for(study, assumptions, space, certificate, stated)
     return draw_history(study, found, as_text(target_name, "target_name"))
@@ -70,8 +73,8 @@ def plot_worths(
 ) -> Figure:
     """The n tried configurations with the best guaranteed values: their intervals and their own values.
 
-    The intervals hold together with probability 1 − δ, so that those that do not overlap are told apart. Assumptions are
-    stated as for `plot_certificate`.
+    The intervals hold together with probability 1 − δ, so that those that do not overlap are told apart. Assumptions
+    are stated as for `plot_certificate`.
     """
     count, label = positive_int(n, "n"), as_text(target_name, "target_name")
     found = certificate_for(study, assumptions, space, certificate, stated)
@@ -122,9 +125,9 @@ def draw_history(study: Study, certificate: StudyCertificate, target_name: str, 
     floors = floors_over_time(certificate, feasible=drawn.feasible, progress=looked)
     figure = go.Figure()
     for trace in (
-        *_values(go, certificate, drawn, most),
+        *_values(go, drawn, most),
         _best(go, drawn, upwards),
-        *_floors(go, floors, drawn, upwards),
+        *_floors(go, floors, drawn, certificate),
         _recommended(go, certificate, drawn),
     ):
         figure.add_trace(trace)
@@ -134,7 +137,7 @@ def draw_history(study: Study, certificate: StudyCertificate, target_name: str, 
         title={"text": _title(certificate), "font": {"size": 15, **({} if certificate.trusted else {"color": _RED})}},
         xaxis={"title": {"text": "Trial"}, "zeroline": False},
         yaxis={"title": {"text": plain(target_name)}, "range": [low, high], "zeroline": False},
-        legend={"orientation": "h", "yanchor": "top", "y": -0.18},
+        legend={"orientation": "h", "yanchor": "top", "y": -0.2, "font": {"size": 11}},
         hoverlabel={"align": "left"},
         margin={"t": 90},
     )
@@ -149,17 +152,20 @@ def _title(certificate: StudyCertificate) -> str:
     upwards = certificate.direction == "maximize"
     worth = f"at least {low:.4g}" if upwards else f"at most {high:.4g}"
     if not certificate.trusted:
-        verdict = "The values refute the stated assumptions: nothing here is guaranteed"
-    elif not certificate.proven:
-        verdict = f"Expected value {worth}, with probability {1 - certificate.delta:.6g}; the gap is not proven"
+        verdict, sure = _REFUTED, ""
     else:
         better = "better" if upwards else "lower"
-        rest = f"anything else is {better} by at most {certificate.gap:.4g}" if certificate.gap > 0 else "proven best"
-        verdict = f"Expected value {worth}; {rest} (probability {1 - certificate.delta:.6g})"
-    use = ", ".join(f"{name}={one(value)}" for name, value in certificate.parameters.items())
+        rest = f"nothing is {better} by more than {certificate.gap:.4g}"
+        verdict = f"Expected value {worth}; {rest if certificate.proven else 'the gap is not proven'}"
+        sure = f"With probability {1 - certificate.delta:.6g}, "
     times = f"{certificate.tried} time{'' if certificate.tried == 1 else 's'}" if certificate.tried else "never"
-    about = f"Use {clipped(use)} (tried {times}, {certificate.t} trials in all)"
-    return f"{verdict}<br><span style='font-size:12px'>{plain(about)}</span>"
+    use = ", ".join(f"{name}={one(value)}" for name, value in certificate.parameters.items())
+    about = f"{sure}after {certificate.t} values. Use {_short(use)} (tried {times})"
+    return f"{verdict}<br><span style='font-size:12px'>{plain(about[0].upper() + about[1:])}</span>"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def _dots(go: Any, trials: Sequence[FrozenTrial], name: str, marker: dict[str, Any]) -> Any:
@@ -183,14 +189,13 @@ def _told(trial: FrozenTrial, *further: str) -> str:
     return "<br>".join(lines)
 
 
-def _values(go: Any, certificate: StudyCertificate, drawn: Drawn, most: int | None) -> Iterable[Any]:
+def _values(go: Any, drawn: Drawn, most: int | None) -> Iterable[Any]:
     """The dots: ordinary trials, infeasible ones, those that have come since, and confirmations on top."""
-    nominations = certificate.judgement.own.trials.nominations  # type: ignore[union-attr]
     plain_ones, infeasible, confirmations = [], [], []
     for i, trial in enumerate(drawn.counted):
         if drawn.feasible is not None and not drawn.feasible[i]:
             infeasible.append(trial)
-        elif nominations[i]:
+        elif drawn.known.nominations[i]:
             confirmations.append(trial)
         else:
             plain_ones.append(trial)
@@ -207,7 +212,7 @@ def _values(go: Any, certificate: StudyCertificate, drawn: Drawn, most: int | No
 
 def _best(go: Any, drawn: Drawn, upwards: bool) -> Any:
     usable = [True] * len(drawn.counted) if drawn.feasible is None else drawn.feasible.tolist()
-    best = best_so_far([trial.value for trial in drawn.counted], usable, upwards)
+    best = best_so_far(drawn.known.values.tolist(), usable, upwards)
     # Only where it changes, and at the end: thousands of equal values need not be stored.
     corners = [i for i in range(len(best)) if i in (0, len(best) - 1) or best[i] != best[i - 1]]
     return go.Scatter(
@@ -220,18 +225,18 @@ def _best(go: Any, drawn: Drawn, upwards: bool) -> Any:
     )
 
 
-def _floors(go: Any, floors: Sequence[Floor], drawn: Drawn, upwards: bool) -> list[Any]:
+def _floors(go: Any, floors: Sequence[Floor], drawn: Drawn, certificate: StudyCertificate) -> list[Any]:
     """The guaranteed value over time; from a refutation on, what would have been."""
 
     def sound(floor: Floor) -> bool:
-        last = drawn.counted[floor.trials - 1].number
         if drawn.first_left_out is None:
             return floor.trusted
-        # A certificate without a word on when is refuted by the first value that it left out.
-        return last < drawn.first_left_out
+        # The first value that was left out refutes the assumptions, unless others did before.
+        before, after = drawn.counted[floor.trials - 1].number < drawn.first_left_out, certificate.refuted_after
+        return before and (after is None or floor.trials < after)
 
     first_bad = next((i for i, floor in enumerate(floors) if not sound(floor)), len(floors))
-    word = "at least" if upwards else "at most"
+    word = "at least" if certificate.direction == "maximize" else "at most"
     parts = [
         (floors[:first_bad], f"Guaranteed at the time: {word}", {"color": _GREEN, "width": 2.5, "shape": "hv"}),
         (floors[first_bad:], "Not guaranteed: refuted", {"color": _RED, "width": 1.5, "shape": "hv", "dash": "dash"}),
@@ -272,9 +277,7 @@ def _recommended(go: Any, certificate: StudyCertificate, drawn: Drawn) -> Any:
         mode="markers",
         marker={**_UPRIGHT, "line": {"color": colour, "width": 2}},
         name="Expected value of the recommended one" + ("" if certificate.trusted else " (not guaranteed)"),
-        hovertext=[
-            "<br>".join([f"<b>Expected value in [{low:.4g}, {high:.4g}]</b>", *listed(certificate.parameters)])
-        ],
+        hovertext=["<br>".join([f"<b>Expected value in [{low:.4g}, {high:.4g}]</b>", *listed(certificate.parameters)])],
         hoverinfo="text",
     )
 
@@ -319,7 +322,8 @@ def _add_strip(go: Any, figure: Figure, drawn: Drawn) -> None:
                 y=[kind] * len(of_kind),
                 yaxis="y2",
                 mode="markers",
-                name=f"{kind.capitalize()} ({len(of_kind)})",
+                showlegend=False,
+                name=kind,
                 marker={"symbol": symbol, "color": colour, "size": 8},
                 hovertext=[_told(trial, why) for trial, why in of_kind],
                 hoverinfo="text",
@@ -356,7 +360,7 @@ def draw_worths(study: Study, certificate: StudyCertificate, n: int, target_name
     for place in best:
         worth, given = judgement.of_row(rows[place]), judgement.given(rows[place])
         values = judgement.own.values(rows[place]).tolist()
-        names.append(plain(clipped(", ".join(f"{name}={one(value)}" for name, value in given.items()))))
+        names.append(plain(_short(", ".join(f"{name}={one(value)}" for name, value in given.items()))))
         lows.append(worth.lower)
         highs.append(worth.upper)
         own.append(values)
@@ -399,12 +403,12 @@ def draw_worths(study: Study, certificate: StudyCertificate, n: int, target_name
     end = "lower" if upwards else "upper"
     title = f"What the best configurations are worth: the {which} {end} ends first"
     if not certificate.trusted:
-        title = "The values refute the stated assumptions: nothing here is guaranteed"
+        title = _REFUTED
     figure.update_layout(
         title={"text": title, "font": {"size": 15, **({} if certificate.trusted else {"color": _RED})}},
         xaxis={"title": {"text": plain(target_name)}, "zeroline": False},
         yaxis={"tickvals": numbers, "ticktext": names, "autorange": "reversed", "automargin": True},
-        legend={"orientation": "h", "yanchor": "top", "y": -0.18},
+        legend={"orientation": "h", "yanchor": "top", "y": -0.2, "font": {"size": 11}},
         hoverlabel={"align": "left"},
     )
     return figure
