@@ -200,7 +200,7 @@ def _values(go: Any, drawn: Drawn, most: int | None) -> Iterable[Any]:
         else:
             plain_ones.append(trial)
     step = 1 if most is None else max(1, math.ceil(len(plain_ones) / most))
-    shown_of = "" if step == 1 else f" (every {step}th)"
+    shown_of = "" if step == 1 else f" (1 in {step})"
     groups = (
         (plain_ones[::step], f"Values{shown_of}", {"color": _BLUE, "size": 6, "opacity": 0.7}),
         (infeasible[::step], "Not known to be feasible", {"color": _GREY, "size": 6, "symbol": "circle-open"}),
@@ -238,8 +238,18 @@ def _floors(go: Any, floors: Sequence[Floor], drawn: Drawn, certificate: StudyCe
     first_bad = next((i for i, floor in enumerate(floors) if not sound(floor)), len(floors))
     word = "at least" if certificate.direction == "maximize" else "at most"
     parts = [
-        (floors[:first_bad], f"Guaranteed at the time: {word}", {"color": _GREEN, "width": 2.5, "shape": "hv"}),
-        (floors[first_bad:], "Not guaranteed: refuted", {"color": _RED, "width": 1.5, "shape": "hv", "dash": "dash"}),
+        (
+            floors[:first_bad],
+            "guaranteed",
+            f"Guaranteed at the time: {word}",
+            {"color": _GREEN, "width": 2.5, "shape": "hv"},
+        ),
+        (
+            floors[first_bad:],
+            "would have been",
+            "Not guaranteed: refuted",
+            {"color": _RED, "width": 1.5, "shape": "hv", "dash": "dash"},
+        ),
     ]
     return [
         go.Scatter(
@@ -249,18 +259,17 @@ def _floors(go: Any, floors: Sequence[Floor], drawn: Drawn, certificate: StudyCe
             name=name,
             line=line,
             marker={"size": 5},
-            hovertext=[_guaranteed(floor, word) for floor in part],
+            hovertext=[_guaranteed(floor, f"{said}: {word}") for floor in part],
             hoverinfo="text",
         )
-        for part, name, line in parts
+        for part, said, name, line in parts
         if part
     ]
 
 
-def _guaranteed(floor: Floor, word: str) -> str:
-    said = "guaranteed" if floor.trusted else "would have been"
+def _guaranteed(floor: Floor, said: str) -> str:
     tried = f"tried {floor.tried}×" if floor.tried else "not tried"
-    lines = [f"<b>After {floor.trials} trials</b>", f"{said}: {word} {floor.guaranteed:.4g} ({tried})"]
+    lines = [f"<b>After {floor.trials} trials</b>", f"{said} {floor.guaranteed:.4g} ({tried})"]
     return "<br>".join([*lines, *listed(floor.parameters)])
 
 
