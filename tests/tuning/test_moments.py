@@ -1,5 +1,7 @@
 """What was guaranteed at earlier moments is what certificates of the first trials say."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -44,11 +46,13 @@ def test_confirmations_and_noise_levels_are_those_of_the_first_trials():
     for i in range(12):
         trial = tuner.ask()
         tuner.tell(trial, 0.6 + 0.05 * rng.standard_normal(), sigma=0.05 if i % 2 else 0.2)
-    for trial in tuner.confirm(6):
-        tuner.tell(trial, 0.6 + 0.05 * rng.standard_normal())
+    for i, trial in enumerate(tuner.confirm(8, finalists=1)):
+        tuner.tell(trial, 0.6 + 0.05 * rng.standard_normal(), sigma=0.02 * (i + 1))
     frame = tuner.to_frame()
     whole = mb.certify(frame, sigma=0.1, reward_range=(0, 1), space=SPACE)
-    for floor in floors_over_time(whole, looks=5):
+    floors = [floor for floor in floors_over_time(whole, looks=60) if floor.trials in (8, 14, 15, 17)]
+    assert len(floors) == 4
+    for floor in floors:
         found = mb.certify(frame[: floor.trials], sigma=0.1, reward_range=(0, 1), space=SPACE)
         assert floor.interval == pytest.approx(found.interval, abs=1e-6)
 
@@ -66,13 +70,21 @@ def test_the_model_is_the_certificates_for_all_prefixes(monkeypatch):
 
 
 def test_from_a_refutation_on_nothing_is_trusted():
+    """Also where later values hide it."""
     rng = np.random.default_rng(0)
-    run = [({"x": float(x), "y": 0.5}, float(rng.choice([0.2, 0.8]))) for x in rng.random(30)]
-    found = certified(run, mb.Assumptions((0, 1), sigma=1e-3), space=SPACE, stated={})
-    assert found.refuted_after < 30
-    floors = floors_over_time(found)
-    assert {floor.trusted for floor in floors if floor.trials >= found.refuted_after} == {False}
-    assert all(floor.trusted for floor in floors if floor.trials < found.refuted_after)
+    run = [({"x": float(x)}, 1.2 if i == 3 else 0.0) for i, x in enumerate(rng.random(60))]
+    space, known = mb.Space({"x": mb.Float(0.0, 1.0)}), mb.Assumptions(sigma=0.1, norm_bound=0.3)
+    found = certified(run, known, space=space, stated={})
+    assert 3 < found.refuted_after < 10
+    assert not found.judgement.moment.is_refuted
+    floors = floors_over_time(found, looks=400)
+    assert [floor.trials for floor in floors] == list(range(1, 61))
+    assert [floor.trials for floor in floors if floor.trusted] == list(range(1, found.refuted_after))
+    # What the certificate says of it stands, whatever a moment finds by itself; without a word on when, from the start.
+    good = mb.certify(played(12), **STATED, space=SPACE)
+    for after, trusted in ((None, []), (5, [1, 2, 3, 4])):
+        told = dataclasses.replace(good, trusted=False, refuted_after=after)
+        assert [floor.trials for floor in floors_over_time(told, looks=50) if floor.trusted] == trusted
 
 
 def test_constraints_and_the_order_of_play():

@@ -70,7 +70,8 @@ class Publish:
     """A callback for `study.optimize`: publish the certificate after every `every` completed trials.
 
     `certificate` is the latest one. State assumptions as for `publish`. It never ends a study by an error: if the study
-    cannot be certified or its storage does not answer, it says so once and lets the study run on.
+    cannot be certified or its storage does not answer, it says so once and lets the study run on. If several processes
+    run the study, let one of them publish: the dashboard stores notes and pictures in pieces, which would mix.
     """
 
     def __init__(
