@@ -147,6 +147,7 @@ INSIDE = {
         "comparing",
         "recommending",
         "study_certificate",
+        "moments",
         "list_certificate",
         "searches",
         "fixed_rows",
@@ -169,6 +170,10 @@ INSIDE = {
         "stopping",
         "pruning",
         "sampler",
+        "drawn",
+        "pictures",
+        "note",
+        "dashboard",
     ],
     "integrations.sklearn": [
         "base",

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import optuna
 import pandas as pd
 
 import mixbandit as mb
@@ -20,6 +21,7 @@ from mixbandit import plots
 from mixbandit._files import digest
 from mixbandit.bandits import Optimism
 from mixbandit.errors import NotStorable
+from mixbandit.integrations import optuna as in_optuna
 from tests.helpers import sequences as problem
 from tests.helpers.worlds import ARMS, BOX, PHI, THETA, reward
 
@@ -58,11 +60,16 @@ class Call:
 
 
 def resolved(name: str) -> Any:
-    """The object of a dotted name: `regret.worst_case`, `plots.curve`, `Box`, `UCB.ask`."""
+    """The object of a dotted name: `regret.worst_case`, `plots.curve`, `optuna.publish`, `Box`, `UCB.ask`."""
     found: Any = mb
     for part in name.split("."):
-        found = plots if part == "plots" else getattr(found, part)
+        found = _MODULES.get(part) or getattr(found, part)
     return found
+
+
+_MODULES = {"plots": plots, "optuna": in_optuna}
+# Optuna itself calls the others: a sampler and a callback, whose tests are those of the integration.
+_IN_OPTUNA = ("Publish", "plot_certificate", "plot_worths", "publish")
 
 
 def fingerprint(subject: Any) -> str:
@@ -733,6 +740,19 @@ def _guaranteeing() -> Arguments:
     return {"cv_results": results, **known}
 
 
+@functools.cache
+def _study() -> optuna.Study:
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(lambda trial: 0.5 + 0.1 * trial.suggest_float("x", 0.0, 1.0), n_trials=3)
+    return study
+
+
+def _drawing(**further: Any) -> Callable[[], Arguments]:
+    known = {"assumptions": mb.Assumptions((0, 1), 100), "space": None, "certificate": None}
+    return lambda: {"study": _study(), **known, **further}
+
+
 CALLS: tuple[Call, ...] = (
     *(Call(name, arguments) for name, arguments in CONSTRUCTORS.items()),
     *(Call(name, arguments) for name, arguments in FUNCTIONS.items()),
@@ -817,6 +837,10 @@ CALLS: tuple[Call, ...] = (
     Call("certify", _certifying_a_table, variant="a table"),
     Call("certify_finalists", _finalists),
     Call("best_guaranteed", _guaranteeing),
+    Call("optuna.plot_certificate", _drawing(target_name="accuracy")),
+    Call("optuna.plot_worths", _drawing(target_name="accuracy", n=2)),
+    Call("optuna.publish", _drawing()),
+    Call("optuna.Publish", lambda: {"every": 5, "assumptions": mb.Assumptions((0, 1), 100), "space": None}),
     Call("ListCertificate.of", lambda: {"parameters": {"C": 1.0}}, lambda: mb.certify_finalists(**_one_finalist())),
     Call("Assumptions", lambda: {**_ASSUMED, "reward_range": (0.0, 1.0), "samples": 50, "planned": 9}),
     Call("Assumptions", lambda: {**_ASSUMED, "sigma": 0.1}, variant="a level"),
@@ -864,6 +888,7 @@ def discovered() -> dict[str, tuple[str, ...]]:
         for name, value in vars(module).items():
             if inspect.isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_"):
                 found[f"{prefix}.{name}"] = _parameters(value)
+    found |= {f"optuna.{name}": _parameters(getattr(in_optuna, name)) for name in _IN_OPTUNA}
     return {name: parameters for name, parameters in found.items() if parameters}
 
 

@@ -30,5 +30,6 @@ def simple(trial):
     return 0.9 - 0.3 * (x - 0.3) ** 2 - 0.1 * (np.log10(y) + 1.0) ** 2
 
 
-def make(direction="maximize", **options):
-    return optuna.create_study(direction=direction, sampler=MixBanditSampler(**{"seed": 0, **options}))
+def make(direction="maximize", storage=None, **options):
+    sampler = MixBanditSampler(**{"seed": 0, **options})
+    return optuna.create_study(direction=direction, storage=storage, sampler=sampler)

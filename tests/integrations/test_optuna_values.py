@@ -10,7 +10,7 @@ import pytest
 from optuna.trial import TrialState
 
 import mixbandit as mb
-from mixbandit.integrations.optuna import LEFT_OUT, LOWER, REFUTED, MixBanditSampler
+from mixbandit.integrations.optuna import LEFT_OUT, LOWER, REFUTED, MixBanditSampler, StopOnGap
 from tests.integrations.studies import COMPLETE, STATED, make, simple
 
 OUTSIDE, INFINITE = "with a value outside reward_range", "with a value that is infinite or larger than 1e+50"
@@ -54,6 +54,58 @@ def test_a_value_that_contradicts_the_range_fails_its_trial_and_not_the_study(va
     with pytest.warns(mb.AssumptionsRefutedWarning):
         study.optimize(simple, n_trials=1)
     assert study.sampler.tuner(study).refuted
+
+
+@pytest.mark.parametrize("value", [1.7, -0.2, math.inf, -math.inf, 1e200])
+@pytest.mark.parametrize("when", ["before", "while confirming"])
+def test_confirming_goes_on_after_a_value_that_contradicts_the_range(value, when):
+    """It used to end by an error: for one bad value no finalist of the study could be confirmed any more."""
+    study = make(n_startup_trials=2, **STATED)
+    study.optimize(lambda t: (simple(t), value)[1] if when == "before" and t.number == 5 else simple(t), n_trials=6)
+    confirmed = 0
+    for trial in study.sampler.confirm(study, 4):
+        honest = simple(trial)
+        study.tell(trial, value if when != "before" and confirmed == 1 else honest)
+        confirmed += 1
+    assert confirmed == 4
+    with pytest.warns(mb.AssumptionsRefutedWarning):
+        found = study.sampler.certificate(study)
+    assert (found.trusted, found.t, sum(found.left_out.values())) == (False, 9, 1)
+    nothing = make(**STATED)
+    nothing.optimize(lambda t: simple(t) + 7.0, n_trials=1)
+    with pytest.raises(mb.InvalidInput, match="no completed trial can be used"):
+        nothing.sampler.confirm(nothing, 2)
+
+
+@pytest.mark.parametrize("value", [1.7, math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("how", ["one thread", "four threads", "told", "enqueued", "added"])
+def test_however_a_value_comes_it_stops_its_trial_and_not_the_study(value, how):
+    study, stop = make(n_startup_trials=2, **STATED), StopOnGap(10.0, every=8, **STATED)
+
+    def objective(trial):
+        honest = simple(trial)
+        return value if trial.number == 3 else honest
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The value nan is not acceptable")  # Optuna's own
+        warnings.simplefilter("ignore", mb.AssumptionsRefutedWarning)
+        study.optimize(objective, n_trials=3)
+        if how == "told":
+            trial = study.ask()
+            study.tell(trial, objective(trial))
+        elif how == "enqueued":
+            study.enqueue_trial({"x": 0.5, "y": 0.5})
+        elif how == "added" and not math.isnan(value):  # which Optuna refuses
+            like = study.trials[0]
+            study.add_trial(optuna.create_trial(params=like.params, distributions=like.distributions, value=value))
+        left = 9 - len(study.get_trials(states=(TrialState.COMPLETE, TrialState.FAIL)))
+        study.optimize(objective, n_trials=left, n_jobs=4 if how == "four threads" else 1, callbacks=[stop])
+        found = study.sampler.certificate(study)
+    assert len(study.trials) == 9
+    assert study.sampler.tuner(study).told == found.t == 8
+    failed = math.isnan(value)
+    assert found.trusted == stop.certificate.trusted == failed
+    assert found.left_out == {"FAIL" if failed else OUTSIDE if math.isfinite(value) else INFINITE: 1}
 
 
 def test_not_a_number_is_a_failed_trial_of_optunas():

@@ -13,12 +13,14 @@ PACKAGES = Path(__file__).parents[2] / "optunahub" / "package"
 KNOWN = {
     "samplers/mixbandit": (("MixBanditSampler", "StopOnGap"), "its expected value is at least"),
     "pruners/mixbandit": (("CertifiedPruner",), "of 30 trials were pruned"),
+    "visualization/mixbandit": (("Publish", "plot_certificate", "plot_worths", "publish"), "its expected value is at"),
 }
 
 
 @pytest.mark.parametrize("package", KNOWN)
-def test_a_package_loads_and_its_example_runs(package, monkeypatch, capsys):
+def test_a_package_loads_and_its_example_runs(package, monkeypatch, capsys, tmp_path):
     names, said = KNOWN[package]
+    monkeypatch.chdir(tmp_path)
     module = optunahub.load_local_module(package, registry_root=str(PACKAGES))
     assert all(getattr(module, name) is getattr(ours, name) for name in names)
     assert set(module.__all__) == set(names)

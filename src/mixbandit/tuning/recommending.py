@@ -85,9 +85,9 @@ def _top(judgement: Judgement, found: Certificate) -> float:
     return min(top, max(ends.upper for ends in judgement.ends(judgement.everything)))
 
 
-def safest(judgement: Judgement, warm: Array | None, tried: bool = False) -> Array:
-    """The configuration with the best guaranteed worth: what a certificate recommends."""
-    return _recommended(judgement, safest_by_model(judgement, warm), None, tried)[0]
+def safest(judgement: Judgement, warm: Array | None, tried: bool = False, among: Array | None = None) -> Array:
+    """The configuration with the best guaranteed worth: what a certificate recommends, of the same ones."""
+    return _recommended(judgement, safest_by_model(judgement, warm), among, tried)[0]
 
 
 def safest_by_model(judgement: Judgement, warm: Array | None = None) -> Array:

@@ -223,7 +223,7 @@ def _from_study(study: Any, space: Space | None, direction: str | None) -> Run:
         others,
         dict.fromkeys(outside, CONSTANT if space is None else OUTSIDE),
         says_direction=True,
-        feasible=_feasible(complete),
+        feasible=feasible_trials(complete),
         nominations=np.array([_nomination(trial) for trial in complete], dtype=np.int64),
         given=[trial.params for trial in complete],
         levels=_levels(complete),
@@ -264,7 +264,7 @@ def _columns(configurations: Sequence[Mapping[str, Any]]) -> dict[str, Column]:
     return {name: column_of([c.get(name, ABSENT) for c in configurations], name) for name in names}
 
 
-def _feasible(trials: Sequence[Any]) -> Mask | None:
+def feasible_trials(trials: Sequence[Any]) -> Mask | None:
     """Which trials are known to satisfy the constraints of a study: all values at most 0."""
     values = [list(getattr(trial, "constraints", {}).values()) for trial in trials]
     if not any(values):
@@ -274,7 +274,7 @@ def _feasible(trials: Sequence[Any]) -> Mask | None:
 
 def may_be_recommended(trials: Sequence[Any]) -> bool:
     """Whether a certificate can recommend something: with constraints, a trial must be known to satisfy them."""
-    feasible = _feasible(trials)
+    feasible = feasible_trials(trials)
     return feasible is None or bool(feasible.any())
 
 

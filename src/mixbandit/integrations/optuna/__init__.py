@@ -1,9 +1,11 @@
-"""Optuna: a sampler that acts on confidence bounds, and a callback that stops a study once enough is proven."""
+"""Optuna: a sampler that acts on confidence bounds, callbacks, and pictures of certificates for its dashboard."""
 
 from mixbandit._extras import import_extra
 
 import_extra("optuna", extra="optuna")  # import first, with a message that says what to install
 
+from mixbandit.integrations.optuna.dashboard import Publish, publish  # noqa: E402
+from mixbandit.integrations.optuna.pictures import plot_certificate, plot_worths  # noqa: E402
 from mixbandit.integrations.optuna.pruning import CertifiedPruner  # noqa: E402
 from mixbandit.integrations.optuna.sampler import LOWER, REFUTED, UPPER, MixBanditSampler  # noqa: E402
 from mixbandit.integrations.optuna.stopping import StopOnGap  # noqa: E402
@@ -17,6 +19,10 @@ __all__ = [
     "UPPER",
     "CertifiedPruner",
     "MixBanditSampler",
+    "Publish",
     "StopOnGap",
     "as_distribution",
+    "plot_certificate",
+    "plot_worths",
+    "publish",
 ]

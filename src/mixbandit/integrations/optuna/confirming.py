@@ -8,11 +8,13 @@ import numpy as np
 from optuna.trial import Trial, TrialState
 
 from mixbandit.errors import InvalidInput
+from mixbandit.integrations.optuna.certifying import Rest
+from mixbandit.sequences import Moment
 from mixbandit.tuning import Assumptions, Space
 from mixbandit.tuning.certification import judged
 from mixbandit.tuning.confirming import Confirmation, Finalist, finalists_of, nominated
 from mixbandit.tuning.judgement import Judgement
-from mixbandit.tuning.runs import Run, read_run
+from mixbandit.tuning.runs import read_run
 from mixbandit.tuning.selection import NOMINATION
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ def confirmation(
     model = _judged(study, assumptions, space).moment
 
     def judge() -> Judgement:
-        return judged(_run(study, space), assumptions, model=model)
+        return _judged(study, assumptions, space, model)
 
     def nominate() -> tuple[Finalist, ...]:
         judgement = judge()
@@ -41,12 +43,9 @@ def confirmation(
     return Confirmation(n, nominate, judge, begin)
 
 
-def _run(study: Study, space: Space | None) -> Run:
-    return read_run(study, space=space)
-
-
-def _judged(study: Study, assumptions: Assumptions, space: Space | None) -> Judgement:
-    return judged(_run(study, space), assumptions)
+def _judged(study: Study, assumptions: Assumptions, space: Space | None, model: Moment | None = None) -> Judgement:
+    rest = Rest.of(study, assumptions)  # a value that contradicts the assumptions does not stop the others
+    return judged(read_run(rest, space=space), assumptions, model=model, refuted=bool(rest.contradicting))
 
 
 def _before(study: Study, space: Space) -> tuple[Finalist, ...]:

@@ -277,18 +277,20 @@ class MixBanditSampler(BaseSampler):
         """A callback for `study.optimize` that stops once the gap is proven, under this sampler's assumptions."""
         return StopOnGap(gap, every=every, space=self._space, assumptions=self._stated or Assumptions())
 
-    def certificate(self, study: Study) -> StudyCertificate:
+    def certificate(self, study: Study, *, warn: bool = True) -> StudyCertificate:
         """What is guaranteed about the study's best configuration; AssumptionsMissing if nothing was stated.
 
-        Trials whose values contradict what was stated are left out and counted, and nothing is guaranteed then.
+        Trials whose values contradict what was stated are left out and counted, and nothing is guaranteed then. `warn`
+        says whether to warn of it, which the certificate says anyway.
         """
+        aloud = flag(warn, "warn")
         which, stated = identity(study), self._stated or Assumptions()
         stated.check_complete()
         with self._lock:
             reading = self._reading if self._study == which else None
             refuted = reading is not None and reading.is_whole and reading.refuted
         found = certify_study(study, stated.towards(study.directions[0].name.lower()), self._space, refuted=refuted)
-        if not found.trusted:
+        if not found.trusted and aloud:
             warn_user(f"the data refute {found.assumptions}", AssumptionsRefutedWarning)
         return found
 

@@ -22,6 +22,22 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 
+class Pace:
+    """When a callback is due: after every `every` completed trials of a study."""
+
+    def __init__(self, every: int) -> None:
+        self.every = positive_int(every, "every")
+        self._looked_at: tuple[Any, int] = (None, 0)  # the study, and how many trials it had
+
+    def is_due(self, study: Study, complete: int) -> bool:
+        """Whether it is due now that so many trials have completed; if so, it counts as done."""
+        before, seen = self._looked_at
+        due = complete >= (seen if before == identity(study) else 0) + self.every
+        if due:
+            self._looked_at = (identity(study), complete)
+        return due
+
+
 class StopOnGap:
     """A callback for `study.optimize`: stop once no configuration can beat the recommended one by `gap`.
 
@@ -39,22 +55,21 @@ class StopOnGap:
         space: Space | dict[str, Parameter] | None = None,
         **stated: Unpack[Stated],
     ) -> None:
-        self.gap, self.every = positive(gap, "gap"), positive_int(every, "every")
+        self.gap, self._pace = positive(gap, "gap"), Pace(every)
         self._stated = Assumptions.of(assumptions, stated)
         self._stated.check_complete()  # report missing assumptions here
         self._space = as_space(space)
-        self._looked_at: tuple[Any, int] = (None, 0)  # the study, and how many trials it had
         self._said = Said()
         self.certificate: StudyCertificate | None = None
+
+    @property
+    def every(self) -> int:
+        return self._pace.every
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
         """Check, every `every` completed trials."""
         trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-        before, seen = self._looked_at
-        if len(trials) < (seen if before == identity(study) else 0) + self.every:
-            return
-        self._looked_at = (identity(study), len(trials))
-        if not may_be_recommended(trials):
+        if not self._pace.is_due(study, len(trials)) or not may_be_recommended(trials):
             return
         stated = self._stated.towards(study.directions[0].name.lower())
         try:

@@ -216,7 +216,9 @@ class Reading:
         """Whether a trial differs from others in parameters of the space only."""
         others = {name: value for name, value in trial.params.items() if name not in self.space}
         single = all(trial.distributions[name].single() for name in others)
-        return single and all(_same(self.constants.setdefault(name, value), value) for name, value in others.items())
+        return single and all(
+            same_value(self.constants.setdefault(name, value), value) for name, value in others.items()
+        )
 
     def internal(self, parameters: Mapping[str, Any]) -> dict[str, float]:
         """Parameters as Optuna stores them: numbers, even for choices."""
@@ -263,7 +265,7 @@ class Reading:
         return None
 
 
-def _same(one: Any, other: Any) -> bool:
+def same_value(one: Any, other: Any) -> bool:
     """Whether two values are equal; NaN is equal to itself here."""
     return bool(one == other or (one != one and other != other))  # noqa: PLR0124
 
