@@ -244,14 +244,14 @@ def test_the_command_line_certifies_files_and_storages(study, tmp_path):
     stated = ["--range", "0", "1", "--samples", "100"]
     result = run(app, ["certify", str(path), *stated])
     assert result.exit_code == 0, result.output
-    assert result.output.startswith("Use {")
+    assert result.stdout.startswith("Use {")  # what is being done goes to stderr
     storage = f"sqlite:///{tmp_path / 'x.db'}"
     optuna.copy_study(
         from_study_name=study.study_name, from_storage=study._storage, to_storage=storage, to_study_name="a"
     )
     result = run(app, ["certify", storage, *stated])
     assert result.exit_code == 0, result.output
-    assert result.output.startswith("Use {")
+    assert result.stdout.startswith("Use {")  # what is being done goes to stderr
     optuna.create_study(storage=storage, study_name="b")
     for arguments, text in (
         ([storage], "several studies"),
