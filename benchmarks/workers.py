@@ -69,6 +69,8 @@ def work(options: argparse.Namespace) -> None:
         assert trial.datetime_start is not None
         value, begun = accuracy(trial), trial.datetime_start.timestamp()
         chosen = time.time()
+        for name, known in (("chosen", chosen), ("worker", options.seed)):
+            trial.set_user_attr(name, known)
         time.sleep(options.seconds)
         if options.log is not None:
             line = {"number": trial.number, "params": trial.params, "value": value, "begun": begun, "chosen": chosen}
