@@ -2,10 +2,11 @@
 
     python benchmarks/workers.py [--quick] [--out docs/results/workers.csv]
 
-One study, 1, 2, 4 and 8 processes, in a PostgreSQL server of its own (apt-get install postgresql) and in a journal file,
-all on this machine. A trial takes `seconds` of waiting, as training on another machine or a GPU would. `trials/s` counts
-from the first trial to the end of the last; `choosing` is the time from the beginning of a trial until its parameters
-are there, reading and writing the study included, as a median and a 95 % quantile, over all trials and over the last 50.
+One study, 1, 2, 4 and 8 processes, in a PostgreSQL server of its own (apt-get install postgresql) and in a journal
+file, all on this machine. A trial takes `seconds` of waiting, as training on another machine or a GPU would. `trials/s`
+counts from the first trial to the end of the last; `choosing` is the time from the beginning of a trial until its
+parameters are there, reading and writing the study included: a median and a 95 % quantile, over all trials and over the
+last 50.
 
     python benchmarks/workers.py work STORAGE [--seed 0] [--trials 400] [--seconds 0.5] [--log FILE] [--heartbeat 1]
 
