@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import optuna
 import pytest
@@ -17,6 +18,7 @@ from benchmarks import workers as bench
 from mixbandit.integrations.optuna import LOWER, MixBanditSampler
 
 pytestmark = pytest.mark.heavy
+ROOT = Path(__file__).parent.parent.parent
 
 # What a worker that opens the study later says about it.
 SAYS = """
@@ -176,3 +178,27 @@ def test_heartbeats_find_the_trial_of_a_killed_worker_and_run_it_again(server, t
     certificate = mb.certify(study, bench.KNOWN)
     assert certificate.t == len(states) - 1
     assert certificate.left_out == {"FAIL": 1}
+
+
+def test_the_commands_of_the_documentation(server):
+    """Create a study on the command line, start `examples/worker.py` twice, certify."""
+    address, name = emptied(server), "svm"
+    create = ["create-study", "--storage", address, "--study-name", name, "--direction", "maximize", "--skip-if-exists"]
+    optuna_program = Path(sys.executable).parent / "optuna"
+    for _ in range(2):
+        subprocess.run([optuna_program, *create], check=True, capture_output=True)
+    command = [sys.executable, ROOT / "examples" / "worker.py", address, name, "12"]
+    workers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    said = [worker.communicate()[0] for worker in workers]
+    assert [worker.returncode for worker in workers] == [0, 0]
+    trials = optuna.load_study(study_name=name, storage=bench.opened(address)).trials
+    assert 12 <= len(trials) <= 13
+    assert {trial.state for trial in trials} == {TrialState.COMPLETE}
+    known = ("--study", name, "--range", "0", "1", "--samples", "100")
+    certify = [sys.executable, "-m", "mixbandit", "certify", address, *known]
+    told = subprocess.run(certify, check=True, capture_output=True, text=True).stdout
+    assert any(flat(told).startswith(flat(text)) for text in said)  # whoever ended last knew all trials
+
+
+def flat(text):
+    return " ".join(text.split())
