@@ -7,7 +7,7 @@ file, all on this machine. A trial takes `seconds` of waiting, as training on an
 counts from the first trial to the end of the last; `choosing` is the time from the beginning of a trial until its
 parameters are there, reading and writing the study included: a median and a 95 % quantile. `CPU` is a worker's own
 computing time for a trial, all of Optuna included: medians over all trials and over the last 50. Other work on the
-machine hardly changes it.
+machine changes it less.
 
     python benchmarks/workers.py work STORAGE [--seed 0] [--trials 400] [--seconds 0.5] [--log FILE] [--heartbeat 1]
 
