@@ -63,6 +63,7 @@ def test_there_is_code_to_run():
         ("searching", "searching", 3),
         ("sklearn", "search_cv", 1),
         ("optuna", "pruners", 1),
+        ("machines", ".", 1),
     ],
 )
 def test_the_tables_of_a_page_are_those_of_its_results(page, folder, tables):
