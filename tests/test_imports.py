@@ -160,7 +160,16 @@ INSIDE = {
         "tuner",
     ],
     "integrations": ["algorithm", "coba", "mabwiser", "optuna", "sklearn"],
-    "integrations.optuna": ["storage", "trials", "certifying", "confirming", "saying", "stopping", "sampler"],
+    "integrations.optuna": [
+        "storage",
+        "trials",
+        "certifying",
+        "confirming",
+        "saying",
+        "stopping",
+        "finalists",
+        "sampler",
+    ],
     "integrations.sklearn": [
         "base",
         "spaces",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
+from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from optuna.trial import TrialState
+from optuna.trial import FrozenTrial, TrialState
 
 from mixbandit.errors import InvalidInput
 from mixbandit.integrations.optuna.trials import value_of
@@ -16,6 +17,41 @@ from mixbandit.tuning.certification import certified
 
 if TYPE_CHECKING:
     from optuna.study import Study
+
+
+class Sorted(NamedTuple):
+    """The trials of a study that can be certified, and the completed ones that cannot, by reason."""
+
+    usable: list[FrozenTrial]
+    missing: Counter[str]  # without a value
+    contradicting: Counter[str]  # with a value that contradicts the assumptions
+
+    @property
+    def left_out(self) -> Counter[str]:
+        return self.missing + self.contradicting
+
+
+def sorted_out(study: Study, assumptions: Assumptions) -> Sorted:
+    """The trials of a study, sorted; InvalidInput if some are completed, and none of them can be used."""
+    found = Sorted([], Counter(), Counter())
+    for trial in study.get_trials(deepcopy=False):
+        value = value_of(trial)
+        problem = None if value is None else assumptions.objection(value)
+        if problem is not None:
+            found.contradicting[problem] += 1
+        elif value is None and trial.state == TrialState.COMPLETE:  # by another tool
+            found.missing["without a value"] += 1
+        else:
+            found.usable.append(trial)
+    if found.left_out and not any(trial.state == TrialState.COMPLETE for trial in found.usable):
+        told = ", ".join(f"{count} {why}" for why, count in found.left_out.items())
+        raise InvalidInput(f"no completed trial can be used (found: {told})")
+    return found
+
+
+def with_trials(study: Study, trials: Sequence[FrozenTrial]) -> Any:
+    """What `certify` reads of a study, with these trials only."""
+    return SimpleNamespace(directions=study.directions, get_trials=lambda **_: trials)
 
 
 def certify_study(
@@ -27,27 +63,12 @@ def certify_study(
     are, and they refute the assumptions, as a caller may know something else does (`refuted`): nothing that is said
     about the others is guaranteed then.
     """
-    usable, missing, contradicting = [], Counter[str](), Counter[str]()
-    for trial in study.get_trials(deepcopy=False):
-        value = value_of(trial)
-        problem = None if value is None else assumptions.objection(value)
-        if problem is not None:
-            contradicting[problem] += 1
-        elif value is None and trial.state == TrialState.COMPLETE:  # by another tool
-            missing["without a value"] += 1
-        else:
-            usable.append(trial)
-    left_out = missing + contradicting
-    if left_out and not any(trial.state == TrialState.COMPLETE for trial in usable):
-        told = ", ".join(f"{count} {why}" for why, count in left_out.items())
-        raise InvalidInput(f"no completed trial can be used (found: {told})")
-    # What `certify` reads of a study.
-    rest = SimpleNamespace(directions=study.directions, get_trials=lambda **_: usable)
-    found = certified(rest, assumptions, space=space, stated={})
-    trusted = found.trusted and not contradicting and not refuted
+    trials = sorted_out(study, assumptions)
+    found = certified(with_trials(study, trials.usable), assumptions, space=space, stated={})
+    trusted = found.trusted and not trials.contradicting and not refuted
     return dataclasses.replace(
         found,
-        left_out={**found.left_out, **left_out},
+        left_out={**found.left_out, **trials.left_out},
         trusted=trusted,
         search_possible=found.search_possible if trusted else None,
     )
