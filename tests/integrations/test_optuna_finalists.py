@@ -173,7 +173,10 @@ def test_what_a_dead_process_left_waiting_is_run_first():
     dead = ConfirmFinalists(6, after=10, **STATED)
     assert [dead.enqueue(study) for _ in range(4)] == [Step.ENQUEUED] * 4
     assert [trial.state for trial in study.trials[10:]] == [State.WAITING] * 4
-    study.optimize(accuracy, n_trials=30, callbacks=[ConfirmFinalists(6, after=10, **STATED)])
+    fresh = ConfirmFinalists(6, after=10, **STATED)
+    assert fresh.enqueue(study) is Step.ENQUEUED  # by the other one
+    assert len(study.trials) == 14
+    study.optimize(accuracy, n_trials=30, callbacks=[fresh])
     assert [trial.state for trial in study.trials[10:]] == [State.COMPLETE] * 6
 
 
@@ -245,11 +248,11 @@ def test_finalists_without_any_interval_are_still_confirmed():
     study = random_study()
 
     def objective(trial):
-        return float(np.random.default_rng((trial.number, 1)).uniform() * trial.suggest_float("x", 0.0, 1.0))
+        kind = trial.suggest_categorical("kind", ["a", "b", "c"])
+        return float(np.random.default_rng((trial.number, ord(kind))).uniform())
 
-    study.optimize(
-        objective, n_trials=15, callbacks=[ConfirmFinalists(30, after=6, reward_range=(0, 1), samples=10**6)]
-    )
+    callback = ConfirmFinalists(30, after=6, reward_range=(0, 1), samples=1_000_000)
+    study.optimize(objective, n_trials=15, callbacks=[callback])
     assert len(study.get_trials(states=COMPLETE)) == 15
 
 
