@@ -129,6 +129,7 @@ INSIDE = {
         "choices",
         "parameters",
         "conditions",
+        "toml_spaces",
         "space",
         "foresight",
         "proposing",
@@ -205,7 +206,22 @@ INSIDE = {
         "parts",
         "page",
     ],
-    "cli": ["exits", "shared", "storage", "demo", "stating", "certify", "measurements", "paper", "bench"],
+    "cli": [
+        "exits",
+        "shared",
+        "storage",
+        "demo",
+        "stating",
+        "certify",
+        "objectives",
+        "workers",
+        "watching",
+        "running",
+        "tune",
+        "measurements",
+        "paper",
+        "bench",
+    ],
 }
 
 

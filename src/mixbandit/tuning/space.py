@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from mixbandit.actions import Box, Levels, MixedBox, OneHot, Pin
 from mixbandit.errors import InvalidInput, reading
 from mixbandit.tuning.conditions import Conditions
 from mixbandit.tuning.parameters import PARAMETER, Categorical, Parameter, parameter_from_state_dict
+from mixbandit.tuning.toml_spaces import read_toml
 
 # The largest error of a coordinate after encoding and decoding.
 _ROUNDING = 1e-12
@@ -47,6 +49,22 @@ class Space(Mapping[str, Parameter]):
         self.dim = int(ends[-1])
         self._conditional = Conditions(self._parameters, {} if conditions is None else conditions)
         self.conditions = self._conditional.stated
+
+    @classmethod
+    def from_toml(cls, path: str | os.PathLike[str]) -> Space:
+        """The space that a TOML file describes, with a table for each parameter.
+
+        ```toml
+        C = { type = "float", low = 0.01, high = 100, log = true }
+        kernel = { choices = ["rbf", "poly"] }
+        degree = { type = "int", low = 2, high = 5, when = { kernel = ["poly"] } }
+        ```
+        """
+        found = read_toml(path)
+        try:
+            return cls(found.parameters, found.conditions)
+        except InvalidInput as error:
+            raise InvalidInput(f"{found.source}: {error}") from None
 
     def is_active(self, name: str, parameters: Mapping[str, Any]) -> bool:
         """Whether a parameter matters, given the values of those it depends on."""

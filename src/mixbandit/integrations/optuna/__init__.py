@@ -7,7 +7,7 @@ import_extra("optuna", extra="optuna")  # import first, with a message that says
 from mixbandit.integrations.optuna.finalists import ConfirmFinalists  # noqa: E402
 from mixbandit.integrations.optuna.sampler import LEFT_OUT, LOWER, REFUTED, UPPER, MixBanditSampler  # noqa: E402
 from mixbandit.integrations.optuna.stopping import StopOnGap  # noqa: E402
-from mixbandit.integrations.optuna.trials import as_distribution  # noqa: E402
+from mixbandit.integrations.optuna.trials import as_distribution, suggest  # noqa: E402
 
 __all__ = [
     "LEFT_OUT",
@@ -18,4 +18,5 @@ __all__ = [
     "MixBanditSampler",
     "StopOnGap",
     "as_distribution",
+    "suggest",
 ]

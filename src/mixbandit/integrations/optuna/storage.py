@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 # parameters themselves, or the digest of their text if that is too long for one attribute.
 _CHOSEN = "mixbandit:parameters"
 _PART = "mixbandit:part"
+# The attribute that names the process that runs a trial.
+_WORKER = "mixbandit:worker"
 # MySQL's TEXT, the smallest column an attribute can be in, holds 65,535 bytes. Quoting can double the length of a part.
 _LONGEST = 30_000
 
@@ -121,6 +123,17 @@ def withdraw(study: Study, trial: FrozenTrial) -> bool:
         return False
     study._storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
     return True
+
+
+def sign(study: Study, trial: optuna.Trial, worker: Mapping[str, Any]) -> None:
+    """Say which process runs a trial, so that it can be failed if that process dies."""
+    study._storage.set_trial_system_attr(trial._trial_id, _WORKER, dict(worker))
+
+
+def signature(trial: FrozenTrial) -> Mapping[str, Any]:
+    """Which process runs a trial, as `sign` stored it; empty if nobody said so."""
+    found = trial.system_attrs.get(_WORKER)
+    return found if isinstance(found, Mapping) else {}
 
 
 def identity(study: Study) -> tuple[Any, int]:
