@@ -38,7 +38,8 @@ def load_objective(given: str) -> Objective:
         raise InvalidInput(_why(error, module)) from None
     for part in name.split("."):
         if not hasattr(found, part):
-            names = [each for each in vars(found) if not each.startswith("_") and callable(getattr(found, each))]
+            here = {each: value for each, value in vars(found).items() if getattr(value, "__module__", None) == module}
+            names = [each for each, value in here.items() if callable(value) and not each.startswith("_")]
             others = f"; it has {', '.join(names[:10])}" if names else ""
             raise InvalidInput(f"the module {module} has no {name}{others}")
         found = getattr(found, part)

@@ -18,6 +18,7 @@ from mixbandit.cli.watching import Certifier, Standing, Watch
 from mixbandit.cli.workers import COMPLETE, FAIL, PRUNED, Job, Pool, Report, is_here, may_be_alive
 from mixbandit.errors import InvalidInput, MixbanditError
 from mixbandit.tuning import Assumptions, Space
+from mixbandit.tuning.tables import masked
 
 if TYPE_CHECKING:
     from mixbandit.integrations.optuna import ConfirmFinalists
@@ -68,7 +69,7 @@ class Tuning:
                     self.study = study_to_tune(self.job.source, self.job.study, direction)
                     self.watch.towards(self.study.direction.name.lower())
                     _check_space(self.study, self.job.space)
-                    self._fail_abandoned(pool)
+                    self._begin(pool)
                     self._loop(pool, stop)
             finally:
                 stop.lost = sum(report.state == FAIL for report in pool.stop(_GRACE, lambda: stop.killed))
@@ -76,6 +77,14 @@ class Tuning:
                     stop.lost += self._fail_abandoned(pool)
                     self._look()
         return stop
+
+    def _begin(self, pool: Pool) -> None:
+        so_far = len(self._look())
+        there = f", which has {so_far} trials so far" if so_far else ""
+        self.watch.say(f"The study {self.job.study!r} is in {masked(self.job.source)}{there}.")
+        if self.assumptions is None:
+            self.watch.say("Nothing is stated about values (--range, --samples, …), so that nothing is certified.")
+        self._fail_abandoned(pool)
 
     def _loop(self, pool: Pool, stop: Stop) -> None:
         until = math.inf if self.timeout is None else time.monotonic() + self.timeout

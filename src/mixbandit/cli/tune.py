@@ -73,9 +73,6 @@ def tune(
     found_space = None if space is None else Space.from_toml(space)
     job = Job(objective, source, study or objective, found_space, known, seed, trials)
     out = Console(stderr=True) if as_json else console
-    _say(out, f"The study {job.study!r} is in {masked(source)}.")
-    if known is None:
-        _say(out, "Nothing is stated about values (--range, --samples, …), so that nothing is certified.")
     tuning = Tuning(job, confirm, jobs, timeout, watch_on(out))
     stop = tuning.run(direction)
     if stop.signalled is not None:

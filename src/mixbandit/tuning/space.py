@@ -109,12 +109,8 @@ class Space(Mapping[str, Parameter]):
         for child, (parent, _) in self.conditions.items():
             first = self._columns[parent].start
             where = tuple(first + i for i in self._conditional.openers(child))
-            pins.append(Pin(tuple(self._columns[child]), where, self._absent(child)))
+            pins.append(Pin(tuple(self._columns[child]), where, _absent(self[child])))
         return pins
-
-    def _absent(self, name: str) -> Array:
-        """Coordinates for a parameter that does not matter: the middle, or none of the choices."""
-        return np.zeros(self[name].width) if isinstance(self[name], Categorical) else np.full(1, 0.5)
 
     def columns(self, name: str) -> range:
         """The columns of a parameter."""
@@ -135,7 +131,7 @@ class Space(Mapping[str, Parameter]):
             problems += [f"{', '.join(map(shown, unknown[:5]))} unknown"] if unknown else []
             raise InvalidInput(f"parameters must be {', '.join(map(repr, self))}: {'; '.join(problems)}")
         return np.concatenate(
-            [self[name].encode(parameters[name], name) if name in active else self._absent(name) for name in self]
+            [self[name].encode(parameters[name], name) if name in active else _absent(self[name]) for name in self]
         )
 
     def encode_all(self, configurations: Sequence[Mapping[str, Any]]) -> Array:
@@ -193,6 +189,11 @@ class Space(Mapping[str, Parameter]):
         with reading("the space"):
             parameters = {part["name"]: parameter_from_state_dict(part) for part in stored["parameters"]}
             return cls(parameters, {part["name"]: (part["on"], part["values"]) for part in stored["conditions"]})
+
+
+def _absent(parameter: Parameter) -> Array:
+    """Coordinates for a parameter that does not matter: the middle, or none of the choices."""
+    return np.zeros(parameter.width) if isinstance(parameter, Categorical) else np.full(1, 0.5)
 
 
 def _check_names(stored: Fields, where: str) -> None:
