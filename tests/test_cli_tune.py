@@ -3,10 +3,13 @@
 import io
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import optuna
 import pytest
@@ -367,6 +370,25 @@ def test_a_process_is_known_by_more_than_its_number():
     assert not may_be_alive({**me, "started": "1"})
     assert may_be_alive({**me, "host": "another", "pid": 1})
     assert may_be_alive({})
+
+
+# ---- the page
+
+
+def test_the_example_on_the_page_runs_as_written(folder):
+    page = (Path(__file__).parent.parent / "docs" / "tuning.md").read_text()
+    section = re.search(r"^## From the command line$(.*?)^## ", page, re.DOTALL | re.MULTILINE)[1]
+    blocks = dict(re.findall(r"^```(\w+)\n(.*?)^```$", section, re.DOTALL | re.MULTILINE))
+    (folder / "train.py").write_text(blocks["python"])
+    (folder / "space.toml").write_text(blocks["toml"])
+    program, command, *arguments = shlex.split(blocks["sh"])
+    assert (program, command) == ("mixbandit", "tune")
+    said = tune(*arguments).output
+    assert "30 of 30 trials, " in said
+    certify_again = blocks["text"].splitlines()[-2]
+    assert certify_again in said
+    assert CliRunner().invoke(app, shlex.split(certify_again)[1:]).exit_code == 0
+    assert 30 < len(trials_of("train.accuracy.journal")) <= 40
 
 
 # ---- the table

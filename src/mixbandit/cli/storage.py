@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-from mixbandit._checks import clipped
+from mixbandit._checks import as_path, clipped
 from mixbandit._extras import import_extra
 from mixbandit.errors import InvalidInput, MissingDependency, MixbanditError
 from mixbandit.tuning.assumptions import DIRECTIONS
@@ -89,15 +89,23 @@ def study_to_tune(source: str, name: str, direction: str | None) -> Any:
 
 def storage_to_tune(source: str) -> Any:
     """A storage to write to, given by its address or the path of its journal; it is created if it is not there."""
+    check_may_be_tuned(source)
     with _reading(source):
         optuna = import_extra("optuna", extra="optuna")
         if not is_address(source):
-            _check_may_be_journal(Path(source))
             return _journal(optuna, source)
+        return optuna.storages.RDBStorage(source, engine_kwargs={"pool_pre_ping": True})
+
+
+def check_may_be_tuned(source: str) -> None:
+    """Refuse files that are something else, and what cannot be created; nothing is changed here."""
+    with _reading(source):
+        if not is_address(source):
+            _check_may_be_journal(as_path(source, "the storage"))
+            return
         url = import_extra("sqlalchemy.engine", extra="optuna").make_url(source)
         if url.get_backend_name() == "sqlite":
             _check_may_be_storage(str(url.database or ""), masked(source))
-        return optuna.storages.RDBStorage(source, engine_kwargs={"pool_pre_ping": True})
 
 
 def _check_may_be_journal(path: Path) -> None:

@@ -15,6 +15,7 @@ from mixbandit.cli.exits import FAILED, REFUTED, code_after
 from mixbandit.cli.objectives import parts_of
 from mixbandit.cli.running import Tuning
 from mixbandit.cli.shared import console, patiently
+from mixbandit.cli.storage import check_may_be_tuned
 from mixbandit.cli.watching import watch_on
 from mixbandit.cli.workers import COMPLETE, Job
 from mixbandit.errors import AssumptionsMissing
@@ -70,6 +71,7 @@ def tune(
     if confirm and known is None:
         raise AssumptionsMissing("--confirm needs a statement about values")
     source = f"{module}.{name}.journal" if storage is None else storage
+    check_may_be_tuned(source)
     found_space = None if space is None else Space.from_toml(space)
     job = Job(objective, source, study or objective, found_space, known, seed, trials)
     out = Console(stderr=True) if as_json else console

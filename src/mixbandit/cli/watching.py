@@ -21,6 +21,8 @@ from mixbandit.errors import MixbanditError
 from mixbandit.tuning import Assumptions, Space, StudyCertificate
 
 _MOST_ROWS = 15
+# Fewer trials than this certify next to nothing.
+_LEAST_TRIALS = 5
 _UNKNOWN = "–"
 
 
@@ -61,7 +63,7 @@ class Certifier:
             return None
         found, self._found = self._found, None
         completed = sum(trial.state.name == COMPLETE for trial in trials)
-        if completed > self._seen and time.monotonic() >= self._next:
+        if completed >= max(self._seen + 1, _LEAST_TRIALS) and time.monotonic() >= self._next:
             self._seen = completed
             self._thread = threading.Thread(target=self._certify, args=(trials,), daemon=True)
             self._thread.start()
@@ -74,8 +76,8 @@ class Certifier:
         study: Any = SimpleNamespace(directions=self._directions, get_trials=lambda **_: trials)
         with contextlib.suppress(MixbanditError):  # what is wrong is said at the end
             self._found = certify_study(study, self._assumptions, self._space)
-        # At most a fifth of the time goes into it.
-        self._next = time.monotonic() + 4.0 * (time.monotonic() - began)
+        # At most a third of the time goes into it.
+        self._next = time.monotonic() + 2.0 * (time.monotonic() - began)
 
 
 def worst_and_gap(found: StudyCertificate) -> tuple[str, str]:
@@ -147,7 +149,8 @@ class LiveWatch(Watch):
             self._rows[-1] = (*self._rows[-1][:3], *self._known)
 
     def _table(self) -> Table:
-        table = Table(caption=Text(f"{self._standing}{self._as_of}. ✓: confirmation. Ctrl-C stops."), expand=True)
+        marks = ". ✓: confirmation" if self._standing.confirmations else ""
+        table = Table(caption=Text(f"{self._standing}{self._as_of}{marks}"), expand=True)
         table.add_column("trial", justify="right", no_wrap=True)
         table.add_column("value", justify="right", no_wrap=True)
         table.add_column("parameters", ratio=1, no_wrap=True, overflow="ellipsis")
