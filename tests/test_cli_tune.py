@@ -23,6 +23,7 @@ from mixbandit.cli.storage import study_in
 from mixbandit.cli.watching import LiveWatch, Standing
 from mixbandit.cli.workers import Report, may_be_alive, this_process
 from mixbandit.integrations.optuna.confirming import nomination_of
+from mixbandit.integrations.optuna.storage import sign
 
 MODULE = '''
 import os, random, signal, sys, time
@@ -55,6 +56,12 @@ def stubborn(parameters):
 def sleeps(parameters):
     Path("begun.txt").write_text(str(os.getpid()))
     time.sleep(600)
+
+def starts(parameters):
+    import subprocess
+    child = subprocess.Popen(["sleep", "600"])
+    Path("begun.txt").write_text(str(child.pid))
+    child.wait()
 
 def fails(parameters):
     raise ValueError("no data")
@@ -357,6 +364,27 @@ def test_what_a_killed_command_was_running_is_failed_when_it_is_resumed(folder):
     assert [trial.state.name for trial in trials_of("a.journal")] == ["FAIL", "COMPLETE", "COMPLETE"]
 
 
+def test_what_an_objective_started_ends_with_it(folder):
+    process, begun = started("train:starts", "--space", "space.toml", "--trials", 3), folder / "begun.txt"
+    wait_for(lambda: begun.exists() and begun.read_text(), "the trial begins")
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    wait_for(lambda: is_gone(int(begun.read_text())), "the process of the objective ends")
+
+
+def test_trials_that_another_command_runs_are_not_run_twice():
+    storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend("a.journal"))
+    study = optuna.create_study(study_name="a", storage=storage, direction="maximize")
+    sign(study, study.ask(), this_process())
+    tune("train:loss", "--trials", 3, "--storage", "a.journal", "--study", "a", "--timeout", 5)
+    assert [trial.state.name for trial in study.trials] == ["RUNNING", "COMPLETE", "COMPLETE"]
+    # A process of another machine may be dead or alive: it is not waited for.
+    sign(study, study.ask(), {**this_process(), "host": "another"})
+    tune("train:loss", "--trials", 3, "--storage", "a.journal", "--study", "a", "--timeout", 1)
+    assert [trial.state.name for trial in study.trials][3] == "RUNNING"
+
+
+@pytest.mark.heavy
 def test_two_commands_share_one_study(folder):
     command = ["train:noted", "--space", "space.toml", "--trials", 10, "--storage", "a.journal"]
     processes = [started(*command) for _ in range(2)]
@@ -375,6 +403,7 @@ def test_a_process_is_known_by_more_than_its_number():
 # ---- the page
 
 
+@pytest.mark.heavy
 def test_the_example_on_the_page_runs_as_written(folder):
     page = (Path(__file__).parent.parent / "docs" / "tuning.md").read_text()
     section = re.search(r"^## From the command line$(.*?)^## ", page, re.DOTALL | re.MULTILINE)[1]

@@ -80,7 +80,7 @@ class Tuning:
 
     def _begin(self, pool: Pool) -> None:
         so_far = len(self._look())
-        there = f", which has {so_far} trials so far" if so_far else ""
+        there = f", which has {so_far} trial{'' if so_far == 1 else 's'} so far" if so_far else ""
         self.watch.say(f"The study {self.job.study!r} is in {masked(self.job.source)}{there}.")
         if self.assumptions is None:
             self.watch.say("Nothing is stated about values (--range, --samples, …), so that nothing is certified.")
@@ -181,7 +181,8 @@ class Tuning:
         count = 0
         for trial in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
             process = signature(trial)
-            if process and (process.get("pid") in pool.ended or not may_be_alive(process)):
+            ended = is_here(process) and process.get("pid") in pool.ended
+            if ended or not may_be_alive(process):
                 # Its process may have told it at the very end.
                 with contextlib.suppress(Exception):
                     self.study.tell(trial.number, state=TrialState.FAIL)
