@@ -255,13 +255,17 @@ class Stop:
         return self.signalled is not None
 
     def handle(self, number: int, frame: FrameType | None) -> None:
-        """Nothing is raised: a storage must not be left in the middle of a write."""
+        """Nothing is raised at first: a storage must not be left in the middle of a write."""
         if self.signalled is None:
             self.signalled = number
             again = " Ctrl-C again kills them at once." if number == signal.SIGINT else ""
             print(f"\nStopping: running trials are ended.{again}", file=sys.stderr)  # noqa: T201
         elif number == signal.SIGINT:
+            if self.killed:  # a storage that does not answer, say
+                raise KeyboardInterrupt
             self.killed = True
+            for worker in self.pool.workers if self.pool is not None else ():
+                worker.signal(signal.SIGKILL if hasattr(signal, "SIGKILL") else signal.SIGTERM)
 
 
 @contextlib.contextmanager
