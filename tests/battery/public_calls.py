@@ -10,6 +10,7 @@ import inspect
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -832,6 +833,7 @@ CALLS: tuple[Call, ...] = (
     Call("Tuner.plan", lambda: {"floor": None, "gap": 0.5}, tuner, "a gap"),
     *_many({"StudyCertificate": _study_certificate}, _CERTIFIED),
     *_many({"Space": _space}, _SPACE),
+    Call("Space.from_toml", lambda: {"path": _written_space()}),
     Call("certify", _certifying),
     Call("certify", _certifying_a_list, variant="a fixed list"),
     Call("certify", _certifying_a_table, variant="a table"),
@@ -859,6 +861,11 @@ CALLS: tuple[Call, ...] = (
         "update": lambda: {"x": np.array([0.3, 0.4]), "r": 0.5},
     }),
 )  # fmt: skip
+
+
+def _written_space() -> str:
+    Path("space.toml").write_text('kernel = { choices = ["rbf", "poly"] }')
+    return "space.toml"
 
 
 def _saved_tuner() -> str:

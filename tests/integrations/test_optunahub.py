@@ -13,6 +13,7 @@ PACKAGES = Path(__file__).parents[2] / "optunahub" / "package"
 KNOWN = {
     "samplers/mixbandit": (("MixBanditSampler", "StopOnGap"), "its expected value is at least"),
     "pruners/mixbandit": (("CertifiedPruner",), "of 30 trials were pruned"),
+    "callbacks/mixbandit": (("ConfirmFinalists", "StopOnGap"), "its expected value is at least"),
     "visualization/mixbandit": (("Publish", "plot_certificate", "plot_worths", "publish"), "its expected value is at"),
 }
 

@@ -14,6 +14,7 @@ from mixbandit.cli.exits import Commands
 from mixbandit.cli.measurements import coverage, delays, kernels, regret
 from mixbandit.cli.paper import paper
 from mixbandit.cli.shared import console
+from mixbandit.cli.tune import tune
 
 app = typer.Typer(
     help="Sequential decisions with guarantees: anytime-valid error bars for linear models.",
@@ -21,7 +22,7 @@ app = typer.Typer(
     cls=Commands,
     pretty_exceptions_enable=False,
 )
-for _command in (demo, certify, confirm, paper, coverage, regret, delays, kernels, bench):
+for _command in (demo, tune, certify, confirm, paper, coverage, regret, delays, kernels, bench):
     app.command()(_command)
 
 

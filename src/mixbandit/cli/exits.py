@@ -3,9 +3,9 @@
 | code | meaning |
 |---|---|
 | 0 | done |
-| 1 | failed: a promise was broken, a file could not be written, a package is missing, or there is a bug |
+| 1 | failed: a promise was broken, a file could not be written, a package is missing, trials fail, or there is a bug |
 | 2 | wrong input: an option, an assumption that is missing, or a file or storage that cannot be read |
-| 3 | `certify`: the data refute the stated assumptions |
+| 3 | `certify` and `tune`: the data refute the stated assumptions |
 | 130, 143, 129 | stopped by Ctrl-C, SIGTERM or a closed terminal |
 | 141 | nobody reads the output any more, as in `| head` |
 """
@@ -38,7 +38,7 @@ class Stopped(KeyboardInterrupt):
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
-        self.code = _SIGNALLED + number
+        self.code = code_after(number)
 
 
 def stop_orderly() -> None:
@@ -54,9 +54,14 @@ def _stop(number: int, frame: FrameType | None) -> None:
     raise Stopped(number)
 
 
+def code_after(number: int) -> int:
+    """The exit code after a signal."""
+    return _SIGNALLED + number
+
+
 def code_of(interrupt: KeyboardInterrupt) -> int:
     """The exit code after an interrupt."""
-    return interrupt.code if isinstance(interrupt, Stopped) else _SIGNALLED + signal.SIGINT
+    return interrupt.code if isinstance(interrupt, Stopped) else code_after(signal.SIGINT)
 
 
 class Commands(TyperGroup):

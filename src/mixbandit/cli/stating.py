@@ -50,11 +50,16 @@ def stated_by(direction: str | None, **options: Any) -> Stated:
     """What the options state, checked before minutes of reading."""
     found: Stated = {name: value for name, value in options.items() if value is not None}  # type: ignore[assignment]
     if direction is not None:
-        if direction not in DIRECTIONS:
-            raise typer.BadParameter(f"{direction!r} is not one of {', '.join(DIRECTIONS)}", param_hint="--direction")
-        found["direction"] = direction
+        found["direction"] = checked_direction(direction)
     Assumptions(**found).check_complete()
     return found
+
+
+def checked_direction(direction: str) -> str:
+    """The direction, if it is one."""
+    if direction not in DIRECTIONS:
+        raise typer.BadParameter(f"{direction!r} is not one of {', '.join(DIRECTIONS)}", param_hint="--direction")
+    return direction
 
 
 def history_in(source: str, study: str | None) -> Any:

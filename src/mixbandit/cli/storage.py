@@ -1,4 +1,7 @@
-"""Optuna's storages, opened to be read: nothing is created, changed or upgraded, and passwords are never source."""
+"""Optuna's storages, without passwords in messages.
+
+`study_in` only reads: nothing is created, changed or upgraded. `storage_to_tune` creates what is not there.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-from mixbandit._checks import clipped
+from mixbandit._checks import as_path, clipped
 from mixbandit._extras import import_extra
 from mixbandit.errors import InvalidInput, MissingDependency, MixbanditError
+from mixbandit.tuning.assumptions import DIRECTIONS
 from mixbandit.tuning.tables import masked, secrets_in
 
 _ADDRESS = re.compile(r"[a-z0-9+_.-]+://", re.IGNORECASE)
@@ -60,6 +64,73 @@ def study_in(source: str, name: str | None) -> Any:
         study = optuna.load_study(study_name=name or names[0], storage=storage)
         study.get_trials(deepcopy=False)  # damaged trials show here, where errors are understood
         return study
+
+
+def study_to_tune(source: str, name: str, direction: str | None) -> Any:
+    """The study of this name, which is created if it is not there; InvalidInput if it has another direction."""
+    with _reading(source):
+        optuna = import_extra("optuna", extra="optuna")
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        storage = storage_to_tune(source)
+        if name not in optuna.get_all_study_names(storage=storage):
+            # Another process may create it at the same time.
+            optuna.create_study(
+                study_name=name, storage=storage, direction=direction or DIRECTIONS[0], load_if_exists=True
+            )
+        study = optuna.load_study(study_name=name, storage=storage)
+        if len(study.directions) != 1:
+            raise InvalidInput(f"the study {name!r} has {len(study.directions)} objectives; only one can be tuned")
+        stored = study.direction.name.lower()
+        if direction not in (None, stored):
+            raise InvalidInput(f"the study {name!r} is to {stored}, but --direction is {direction}")
+        study.get_trials(deepcopy=False)  # damaged trials show here, where errors are understood
+        return study
+
+
+def storage_to_tune(source: str) -> Any:
+    """A storage to write to, given by its address or the path of its journal; it is created if it is not there."""
+    check_may_be_tuned(source)
+    with _reading(source):
+        optuna = import_extra("optuna", extra="optuna")
+        if not is_address(source):
+            return _journal(optuna, source)
+        return optuna.storages.RDBStorage(source, engine_kwargs={"pool_pre_ping": True})
+
+
+def check_may_be_tuned(source: str) -> None:
+    """Refuse files that are something else, and what cannot be created; nothing is changed here."""
+    with _reading(source):
+        if not is_address(source):
+            _check_may_be_journal(as_path(source, "the storage"))
+            return
+        url = import_extra("sqlalchemy.engine", extra="optuna").make_url(source)
+        if url.get_backend_name() == "sqlite":
+            _check_may_be_storage(str(url.database or ""), masked(source))
+
+
+def _check_may_be_journal(path: Path) -> None:
+    if path.is_dir():
+        raise InvalidInput(f"{path} is a folder: give the path of a file, which will be a journal of Optuna's")
+    if not path.absolute().parent.is_dir():
+        raise InvalidInput(f"there is no folder {path.parent}")
+    if path.is_file() and path.stat().st_size and not is_journal(path):
+        database = path.read_bytes()[:6] == b"SQLite"
+        hint = f": for a database give sqlite:///{path}" if database else ""
+        raise InvalidInput(f"{path} is not a journal of Optuna's{hint}. Nothing was changed")
+
+
+def _check_may_be_storage(database: str, source: str) -> None:
+    """Refuse to add Optuna's tables to the database of something else."""
+    try:
+        tables = _sqlite_tables(_sqlite_file(database, source))
+    except InvalidInput:
+        if not database or database == ":memory:" or Path(database).is_dir():
+            raise
+        if not Path(database).absolute().parent.is_dir():
+            raise InvalidInput(f"there is no folder {Path(database).parent}") from None
+        return  # it will be created
+    if tables:
+        _check_tables(tables, source)
 
 
 @contextlib.contextmanager

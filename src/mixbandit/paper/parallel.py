@@ -222,14 +222,14 @@ def _in_worker(function: Repetition, i: int, parent: int | None) -> tuple[int, t
     A parent that was killed cannot: the workers then end themselves.
     """
     if parent is not None:
-        _die_with(parent)
+        die_with(parent)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     return _repetition(function, i)
 
 
 @functools.cache
-def _die_with(parent: int) -> None:
+def die_with(parent: int) -> None:
     """End this process soon after its parent has ended, whatever it is doing."""
 
     def watch() -> None:

@@ -130,7 +130,8 @@ def possibly_best(judgement: Judgement, finalists: Sequence[Finalist]) -> tuple[
     """Those that are not known to be worse than another."""
     ends = judgement.ends(np.array([finalist.row for finalist in finalists]))
     floor = max(end.lower for end in ends)
-    return tuple(finalist for finalist, end in zip(finalists, ends, strict=True) if end.upper >= floor)
+    left = tuple(finalist for finalist, end in zip(finalists, ends, strict=True) if end.upper >= floor)
+    return left or tuple(finalists)  # an interval is empty if the values refute what was stated, and says nothing then
 
 
 def most_promising(judgement: Judgement, finalists: Sequence[Finalist], unused: int) -> Finalist | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from mixbandit.actions import Box, Levels, MixedBox, OneHot, Pin
 from mixbandit.errors import InvalidInput, reading
 from mixbandit.tuning.conditions import Conditions
 from mixbandit.tuning.parameters import PARAMETER, Categorical, Parameter, parameter_from_state_dict
+from mixbandit.tuning.toml_spaces import read_toml
 
 # The largest error of a coordinate after encoding and decoding.
 _ROUNDING = 1e-12
@@ -47,6 +49,22 @@ class Space(Mapping[str, Parameter]):
         self.dim = int(ends[-1])
         self._conditional = Conditions(self._parameters, {} if conditions is None else conditions)
         self.conditions = self._conditional.stated
+
+    @classmethod
+    def from_toml(cls, path: str | os.PathLike[str]) -> Space:
+        """The space that a TOML file describes, with a table for each parameter.
+
+        ```toml
+        C = { type = "float", low = 0.01, high = 100, log = true }
+        kernel = { choices = ["rbf", "poly"] }
+        degree = { type = "int", low = 2, high = 5, when = { kernel = ["poly"] } }
+        ```
+        """
+        found = read_toml(path)
+        try:
+            return cls(found.parameters, found.conditions)
+        except InvalidInput as error:
+            raise InvalidInput(f"{found.source}: {error}") from None
 
     def is_active(self, name: str, parameters: Mapping[str, Any]) -> bool:
         """Whether a parameter matters, given the values of those it depends on."""
@@ -91,12 +109,8 @@ class Space(Mapping[str, Parameter]):
         for child, (parent, _) in self.conditions.items():
             first = self._columns[parent].start
             where = tuple(first + i for i in self._conditional.openers(child))
-            pins.append(Pin(tuple(self._columns[child]), where, self._absent(child)))
+            pins.append(Pin(tuple(self._columns[child]), where, _absent(self[child])))
         return pins
-
-    def _absent(self, name: str) -> Array:
-        """Coordinates for a parameter that does not matter: the middle, or none of the choices."""
-        return np.zeros(self[name].width) if isinstance(self[name], Categorical) else np.full(1, 0.5)
 
     def columns(self, name: str) -> range:
         """The columns of a parameter."""
@@ -117,7 +131,7 @@ class Space(Mapping[str, Parameter]):
             problems += [f"{', '.join(map(shown, unknown[:5]))} unknown"] if unknown else []
             raise InvalidInput(f"parameters must be {', '.join(map(repr, self))}: {'; '.join(problems)}")
         return np.concatenate(
-            [self[name].encode(parameters[name], name) if name in active else self._absent(name) for name in self]
+            [self[name].encode(parameters[name], name) if name in active else _absent(self[name]) for name in self]
         )
 
     def encode_all(self, configurations: Sequence[Mapping[str, Any]]) -> Array:
@@ -175,6 +189,11 @@ class Space(Mapping[str, Parameter]):
         with reading("the space"):
             parameters = {part["name"]: parameter_from_state_dict(part) for part in stored["parameters"]}
             return cls(parameters, {part["name"]: (part["on"], part["values"]) for part in stored["conditions"]})
+
+
+def _absent(parameter: Parameter) -> Array:
+    """Coordinates for a parameter that does not matter: the middle, or none of the choices."""
+    return np.zeros(parameter.width) if isinstance(parameter, Categorical) else np.full(1, 0.5)
 
 
 def _check_names(stored: Fields, where: str) -> None:

@@ -49,6 +49,10 @@ class Rest:
             raise InvalidInput(f"no completed trial can be used (found: {told})")
         return cls(study.directions, usable, missing, contradicting)
 
+    def only(self, trials: Sequence[FrozenTrial]) -> Rest:
+        """Some of these trials."""
+        return dataclasses.replace(self, trials=trials)
+
     def get_trials(self, **_: Any) -> Sequence[FrozenTrial]:
         return self.trials
 

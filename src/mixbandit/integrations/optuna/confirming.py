@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from optuna.trial import Trial, TrialState
+from optuna.trial import FrozenTrial, Trial, TrialState
 
 from mixbandit.errors import InvalidInput
 from mixbandit.integrations.optuna.certifying import Rest
@@ -32,7 +33,7 @@ def confirmation(
 
     def nominate() -> tuple[Finalist, ...]:
         judgement = judge()
-        return nominated(judgement, finalists, _before(study, judgement.space))
+        return nominated(judgement, finalists, marked(study.get_trials(deepcopy=False), judgement.space))
 
     def begin(finalist: Finalist) -> Trial:
         if study.get_trials(deepcopy=False, states=(TrialState.WAITING,)):
@@ -48,13 +49,19 @@ def _judged(study: Study, assumptions: Assumptions, space: Space | None, model: 
     return judged(read_run(rest, space=space), assumptions, model=model, refuted=bool(rest.contradicting))
 
 
-def _before(study: Study, space: Space) -> tuple[Finalist, ...]:
-    """Earlier nominations, whether their trials have ended or not."""
-    marked: list[tuple[Any, int]] = []
-    for trial in study.get_trials(deepcopy=False):
-        number = trial.user_attrs.get(NOMINATION)
+def nomination_of(trial: FrozenTrial) -> int | None:
+    """The number of the finalist that a trial confirms; None if it confirms none."""
+    number = trial.user_attrs.get(NOMINATION)
+    return number if isinstance(number, int) and not isinstance(number, bool) and number > 0 else None
+
+
+def marked(trials: Iterable[FrozenTrial], space: Space) -> tuple[Finalist, ...]:
+    """The finalists that trials confirm, whether they have ended or not."""
+    found: list[tuple[Any, int]] = []
+    for trial in trials:
+        number = nomination_of(trial)
         parameters = {**trial.system_attrs.get("fixed_params", {}), **trial.params}
-        if isinstance(number, int) and number > 0:
-            marked.append((space.encode({n: v for n, v in parameters.items() if n in space}), number))
-    rows = np.array([row for row, _ in marked]).reshape(-1, space.dim)
-    return finalists_of(rows, np.array([number for _, number in marked], dtype=np.int64))
+        if number is not None:
+            found.append((space.encode({n: v for n, v in parameters.items() if n in space}), number))
+    rows = np.array([row for row, _ in found]).reshape(-1, space.dim)
+    return finalists_of(rows, np.array([number for _, number in found], dtype=np.int64))

@@ -22,6 +22,7 @@ from mixbandit._checks import as_generator, flag, nonnegative, nonnegative_int, 
 from mixbandit.errors import AssumptionsRefutedWarning, InvalidInput, warn_user
 from mixbandit.integrations.optuna.certifying import certify_study
 from mixbandit.integrations.optuna.confirming import confirmation
+from mixbandit.integrations.optuna.finalists import ConfirmFinalists
 from mixbandit.integrations.optuna.saying import Said
 from mixbandit.integrations.optuna.stopping import StopOnGap, as_space
 from mixbandit.integrations.optuna.storage import attach, identity, publish
@@ -252,7 +253,7 @@ class MixBanditSampler(BaseSampler):
             wrong = self._stated.objection(values[0])
         with self._lock:
             if wrong is not None and values:
-                self._say_left_out(study, trial.number, values[0])
+                _say_left_out(self._said, self._stated, study, trial.number, values[0])
                 attach(study, trial, {LEFT_OUT: wrong})
             ours = self._study == identity(study)
             reading, chosen = self._reading, self._chosen.pop(trial.number, None) if ours else None
@@ -276,6 +277,11 @@ class MixBanditSampler(BaseSampler):
     def stop_on_gap(self, gap: float, *, every: int = 10) -> StopOnGap:
         """A callback for `study.optimize` that stops once the gap is proven, under this sampler's assumptions."""
         return StopOnGap(gap, every=every, space=self._space, assumptions=self._stated or Assumptions())
+
+    def confirm_finalists(self, n: int, *, after: int, finalists: int = 3) -> ConfirmFinalists:
+        """A callback for `study.optimize` that confirms finalists after a search, under this sampler's assumptions."""
+        stated = self._stated or Assumptions()
+        return ConfirmFinalists(n, after=after, finalists=finalists, space=self._space, assumptions=stated)
 
     def certificate(self, study: Study, *, warn: bool = True) -> StudyCertificate:
         """What is guaranteed about the study's best configuration; AssumptionsMissing if nothing was stated.
@@ -309,7 +315,7 @@ class MixBanditSampler(BaseSampler):
     def _report(self, study: Study, reading: Reading) -> None:
         """Say, once, what is left out and what carries no guarantee."""
         for number, value in reading.left_out.items():
-            self._say_left_out(study, number, value)
+            _say_left_out(self._said, self._stated, study, number, value)
         if self._stated is None or reading.beyond is None or not self._said.is_new(study, "beyond"):
             return
         number, has = reading.beyond
@@ -318,12 +324,6 @@ class MixBanditSampler(BaseSampler):
             f"Trials carry no intervals: trial {number} has the parameters {has}, but the space has "
             f"{', '.join(reading.space)}; {advice}"
         )
-
-    def _say_left_out(self, study: Study, number: int, value: float) -> None:
-        if self._said.is_new(study, f"trial {number}"):
-            why = (self._stated or Assumptions()).objection(value)
-            nothing = "" if self._stated is None else " Nothing is guaranteed about this study any more."
-            _logger.warning(f"Trial {number} is left out, {why}: {value:g}.{nothing}")
 
     def _turn_to(self, study: Study) -> None:
         """Forget everything about another study."""
@@ -351,3 +351,10 @@ class MixBanditSampler(BaseSampler):
             tuner = Tuner(space, assumptions, exploration=self._exploration, initial=initial, rng=self._seed)
             reading = self._reading = Reading(search_space, tuner, scale)
         return reading
+
+
+def _say_left_out(said: Said, stated: Assumptions | None, study: Study, number: int, value: float) -> None:
+    if said.is_new(study, f"trial {number}"):
+        why = (stated or Assumptions()).objection(value)
+        nothing = "" if stated is None else " Nothing is guaranteed about this study any more."
+        _logger.warning(f"Trial {number} is left out, {why}: {value:g}.{nothing}")

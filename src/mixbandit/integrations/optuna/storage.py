@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution
-from optuna.trial import FrozenTrial
+from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from mixbandit._checks import shown
 from mixbandit.errors import DamagedState, InvalidInput
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 # parameters themselves, or the digest of their text if that is too long for one attribute.
 _CHOSEN = "mixbandit:parameters"
 _PART = "mixbandit:part"
+# The attribute that names the process that runs a trial.
+_WORKER = "mixbandit:worker"
 # MySQL's TEXT, the smallest column an attribute can be in, holds 65,535 bytes. Quoting can double the length of a part.
 _LONGEST = 30_000
 
@@ -105,6 +107,33 @@ def attach(study: Study, trial: FrozenTrial, attributes: Mapping[str, float | st
     # Samplers have no other way: Optuna gives them a frozen copy of the trial.
     for name, value in attributes.items():
         study._storage.set_trial_user_attr(trial._trial_id, name, value)
+
+
+def enqueue(study: Study, parameters: Mapping[str, Any], attributes: Mapping[str, Any]) -> FrozenTrial:
+    """A trial that waits to be run: what `study.enqueue_trial` makes, which does not say which one that is."""
+    fixed = {"fixed_params": dict(parameters)}
+    waiting = create_trial(state=TrialState.WAITING, system_attrs=fixed, user_attrs=dict(attributes))
+    return study._storage.get_trial(study._storage.create_new_trial(study._study_id, template_trial=waiting))
+
+
+def withdraw(study: Study, trial: FrozenTrial) -> bool:
+    """Fail a trial that waits to be run; False if somebody runs it already."""
+    # Only one process can set a waiting trial to running.
+    if not study._storage.set_trial_state_values(trial._trial_id, TrialState.RUNNING):
+        return False
+    study._storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
+    return True
+
+
+def sign(study: Study, trial: optuna.Trial, worker: Mapping[str, Any]) -> None:
+    """Say which process runs a trial, so that it can be failed if that process dies."""
+    study._storage.set_trial_system_attr(trial._trial_id, _WORKER, dict(worker))
+
+
+def signature(trial: FrozenTrial) -> Mapping[str, Any]:
+    """Which process runs a trial, as `sign` stored it; empty if nobody said so."""
+    found = trial.system_attrs.get(_WORKER)
+    return found if isinstance(found, Mapping) else {}
 
 
 def identity(study: Study) -> tuple[Any, int]:

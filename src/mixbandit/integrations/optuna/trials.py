@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import FrozenTrial, Trial, TrialState
 
 from mixbandit._checks import Array, shown
 from mixbandit.errors import DamagedState, InvalidInput
@@ -286,3 +286,19 @@ def as_distribution(space: Space, name: str) -> BaseDistribution:
         return IntDistribution(kind.low, int(kind.last), log=kind.log, step=kind.step)
     assert isinstance(kind, Float)
     return FloatDistribution(kind.low, kind.last, log=kind.log, step=kind.step)
+
+
+def suggest(trial: Trial, space: Space) -> dict[str, Any]:
+    """The parameters of a trial: those of the space that matter, as Optuna's `suggest_…` gives them."""
+    found: dict[str, Any] = {}
+    for name in (*(name for name in space if name not in space.conditions), *space.conditions):  # parents come first
+        if space.is_active(name, found):
+            kind = as_distribution(space, name)
+            if isinstance(kind, CategoricalDistribution):
+                found[name] = trial.suggest_categorical(name, kind.choices)
+            elif isinstance(kind, IntDistribution):
+                found[name] = trial.suggest_int(name, kind.low, kind.high, log=kind.log, step=kind.step)
+            else:
+                assert isinstance(kind, FloatDistribution)
+                found[name] = trial.suggest_float(name, kind.low, kind.high, log=kind.log, step=kind.step)
+    return {name: found[name] for name in space if name in found}
