@@ -43,7 +43,7 @@ ORDER = [
     "simulate",
     "paper",
     "bench",
-    "report",
+    "reporting",
     "cli",
     "__main__",
 ]
@@ -196,7 +196,8 @@ INSIDE = {
         "parts",
         "page",
     ],
-    "cli": ["exits", "shared", "storage", "demo", "stating", "certify", "measurements", "paper", "bench"],
+    "reporting": ["wording", "markup", "drawing", "gathering", "timeline", "around", "sections", "style", "page"],
+    "cli": ["exits", "shared", "storage", "demo", "stating", "certify", "report", "measurements", "paper", "bench"],
 }
 
 

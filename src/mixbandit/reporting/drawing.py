@@ -1,13 +1,13 @@
 """Pictures as SVG inside a page: no fonts, files or scripts of others, and readable at the width of a phone.
 
-A picture is drawn at the size at which it is usually seen, so that its text is as large as that of the page. Colours are
-classes, which the style of the page defines.
+A picture is drawn at the size at which it is usually seen, so that its text is as large as that of the page. Colours
+are classes, which the style of the page defines.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from mixbandit._checks import Array
 from mixbandit.reporting.wording import cut, escaped, number
 
 _LETTER = 7.2  # the width of a letter on an axis
-_TICKS = 4
+_TICKS = 5
 
 
 class Tick(NamedTuple):
@@ -39,7 +39,9 @@ class Row(NamedTuple):
 class Picture:
     """Axes with what is drawn on them; beyond their ends, everything is drawn on the edge."""
 
-    def __init__(self, width: float, height: float, x: tuple[float, float], y: tuple[float, float], left: float) -> None:
+    def __init__(
+        self, width: float, height: float, x: tuple[float, float], y: tuple[float, float], left: float
+    ) -> None:
         self._size, self._x, self._y = (width, height), x, y
         self._left, self._right, self._top, self._bottom = left, 10.0, 10.0, 26.0
         self._parts: list[str] = []
@@ -128,11 +130,11 @@ def rows(found: Sequence[Row], ends: tuple[float, float], described: str, *, wid
         label, bar = top + step * i + 14.0, top + step * i + 25.0
         left, right = (float(picture.across(end)) for end in (row.low, row.high))
         parts.append(_text(10.0, label, cut(row.label, longest), "start", row.kind))
-        parts += [f'<circle class="dots" cx="{x:.1f}" cy="{bar:g}" r="2.2"/>' for x in picture.across(row.dots)]
         parts.append(
             f'<rect class="interval {row.kind}" x="{left:.1f}" y="{bar - 4:g}" width="{max(right - left, 2.0):.1f}" '
             'height="8" rx="2"/>'
         )
+        parts += [f'<circle class="dots on-bar" cx="{x:.1f}" cy="{bar:g}" r="1.8"/>' for x in picture.across(row.dots)]
     return _svg((width, height), parts, described)
 
 
@@ -162,6 +164,19 @@ def _distinct(found: list[Tick], low: float, high: float) -> list[Tick]:
     if len({tick.label for tick in found}) == len(found) > 1:
         return found
     return [Tick(low, number(low)), Tick(high, f"+{number(high - low)}")]
+
+
+def extent(values: Array, others: Iterable[float]) -> tuple[float, float]:
+    """The part of the axis to show: nearly all values, and all others that are finite."""
+    low, high = (float(end) for end in np.quantile(values, (0.02, 0.98))) if len(values) > 50 else _ends(values)
+    finite = [low, high, *(float(each) for each in others if math.isfinite(each))]
+    low, high = min(finite), max(finite)
+    margin = 0.06 * (high - low) or 0.1 * abs(high) or 1.0
+    return low - margin, high + margin
+
+
+def _ends(values: Array) -> tuple[float, float]:
+    return float(values.min()), float(values.max())
 
 
 def left_of(found: Sequence[Tick]) -> float:

@@ -1,7 +1,7 @@
 """What a page shows beyond the certificate: what was guaranteed after fewer trials, and slices of the bounds.
 
-Bounds hold at all times and for all configurations together, so that earlier ones may be looked at, too, and so may those
-of any configuration: nothing here spends any further δ.
+Bounds hold at all times and for all configurations together, so that earlier ones may be looked at, too, and so may
+those of any configuration: nothing here spends any further δ.
 """
 
 from __future__ import annotations
@@ -38,18 +38,19 @@ class Course(NamedTuple):
     confirming: NDArray[np.bool_]  # (t,): whether a trial confirmed a finalist
     moments: NDArray[np.int64]  # (k,): numbers of trials
     guaranteed: Array  # (k,): at least this, or at most if the smallest is best
+    ordered: bool  # whether the order of play is known
     of_the_last: bool = False  # always about what is recommended in the end, not about what was best by then
 
 
 def course(certificate: StudyCertificate, progress: Progress) -> Course | None:
-    """The course of a run; None if its trials are not known. Without an order of play nothing is guaranteed on the way."""
+    """The course of a run; None if its trials are not known. Guarantees on the way need an order of play."""
     judgement = certificate.judgement
     if judgement is None or judgement.own is None:
         return None
     trials = judgement.own.trials
     t, confirming = len(trials.values), trials.nominations > 0
     if not (trials.ordered and certificate.trusted):
-        return Course(trials.values, confirming, np.empty(0, dtype=np.int64), np.empty(0))
+        return Course(trials.values, confirming, np.empty(0, dtype=np.int64), np.empty(0), trials.ordered)
     ends = moments_of(t)
     # Who is feasible, a certificate does not say; that the recommended one is, it does.
     constrained = certificate.infeasible is not None
@@ -64,7 +65,7 @@ def course(certificate: StudyCertificate, progress: Progress) -> Course | None:
         best = safest(known, trials.rows[:end][-5:]) if row is None else row
         found.append(known.ends(best[None])[0].lower)
     worth = np.array([*found, certificate.lower])
-    return Course(trials.values, confirming, ends, judgement.assumptions.sign * worth, constrained)
+    return Course(trials.values, confirming, ends, judgement.assumptions.sign * worth, True, constrained)
 
 
 def _learnable(judgement: Judgement, trials: Trials, start: int, end: int) -> tuple[Array, Array | None]:
@@ -73,6 +74,11 @@ def _learnable(judgement: Judgement, trials: Trials, start: int, end: int) -> tu
     if known.counts_results and known.reward_range is not None:
         values = np.clip(values, *known.reward_range)  # beyond it by rounding only
     return known.reward(values), None if trials.levels is None else trials.levels[start:end]
+
+
+def best_of(course: Course, upwards: bool) -> int:
+    """The trial with the best value."""
+    return int(np.argmax(course.values if upwards else -course.values))
 
 
 def moments_of(t: int) -> NDArray[np.int64]:
@@ -146,8 +152,8 @@ def _positions(parameter: Parameter, mine: float) -> Array:
     if levels is not None and len(levels) <= _POSITIONS:
         return levels
     if levels is not None:
-        return levels[np.unique(np.linspace(0, len(levels) - 1, _POSITIONS).round().astype(int))]
-    return np.union1d(np.linspace(0.0, 1.0, _POSITIONS), [mine])[:, None]
+        return np.asarray(levels[np.unique(np.linspace(0, len(levels) - 1, _POSITIONS).round().astype(int))])
+    return np.asarray(np.union1d(np.linspace(0.0, 1.0, _POSITIONS), [mine])[:, None])
 
 
 def thinned(count: int, most: int = MOST_DOTS) -> NDArray[np.int64]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -10,10 +9,12 @@ from typing import Any
 from mixbandit._checks import as_path, as_text, instance_of, shown
 from mixbandit._files import write_atomically
 from mixbandit.errors import InvalidInput
-from mixbandit.reporting import sections
+from mixbandit.reporting import around, sections
 from mixbandit.reporting.gathering import Progress, course, slices
+from mixbandit.reporting.markup import paragraph, section
 from mixbandit.reporting.sections import Against
 from mixbandit.reporting.style import STYLE
+from mixbandit.reporting.timeline import over_time
 from mixbandit.reporting.wording import cut, escaped
 from mixbandit.tuning import ListCertificate, StudyCertificate
 from mixbandit.tuning.comparing import Comparison
@@ -67,7 +68,7 @@ def _page(certificate: StudyCertificate, title: str, against: Against | None, pr
         f"<h1>{escaped(title)}</h1>",
         sections.verdict(certificate),
         sections.tiles(certificate, run),
-        sections.over_time(certificate, run),
+        over_time(certificate, run),
         sections.recommended(certificate, against),
     ]
     if isinstance(certificate, ListCertificate):
@@ -92,13 +93,13 @@ def _of_a_model(certificate: StudyCertificate, progress: Progress) -> list[str]:
     if judgement is None or not certificate.trusted:
         why = "the data refute the assumptions" if judgement is not None else "this certificate was made by hand"
         text = f"Bounds on other configurations, and where the best can still be, are left out: {why}."
-        return [sections.section("Other configurations", sections.paragraph(text))]
+        return [section("Other configurations", paragraph(text))]
     progress("the bounds around the recommended configuration")
     found = slices(certificate, judgement)
     progress("looking for where the best can still be")
     possible = certificate.possible
-    drawn = sections.sliced(certificate, judgement, found, {part.name: part for part in possible})
-    return [drawn, sections.region(possible)]
+    drawn = around.sliced(certificate, judgement, found, {part.name: part for part in possible})
+    return [drawn, around.region(possible)]
 
 
 def _against(certificate: StudyCertificate, default: Mapping[str, Any] | str) -> Against:
@@ -140,6 +141,9 @@ def _apart(certificate: ListCertificate, other: tuple[float, float]) -> Comparis
 
 
 def _footer(certificate: StudyCertificate) -> str:
-    counted = f"{certificate.tried:,} configurations" if isinstance(certificate, ListCertificate) else f"{certificate.t:,} trials"
-    text = f"Made by mixbandit from {counted}."
-    return f"<footer>{escaped(text)}</footer>"
+    from importlib.metadata import version  # slow to import, and only needed here
+
+    is_list = isinstance(certificate, ListCertificate)
+    counted = f"{certificate.tried:,} configurations" if is_list else f"{certificate.t:,} trials"
+    made = version("mixbandit")
+    return f"<footer>{escaped(f'Made by mixbandit {made} from {counted}.')}</footer>"

@@ -23,13 +23,14 @@ figcaption, .note, footer {{ color: #555; font-size: .9rem; }}
   font-weight: 600; }}
 .refuted .verdict {{ border-color: #a40000; }}
 .bad {{ color: #a40000; font-weight: 600; }}
-.tiles {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr)); gap: .7rem; margin: 1.2rem 0 0; }}
+.tiles {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr)); gap: .7rem;
+  margin: 1.2rem 0 0; }}
 .tiles div {{ background: #f3f5f7; border-radius: .4rem; padding: .7rem .9rem; }}
 .tiles dt, .tiles dd {{ margin: 0; }}
 .tiles dt {{ font-size: .85rem; color: #444; }}
 .tiles dd {{ font-size: 1.5rem; line-height: 1.3; font-variant-numeric: tabular-nums; }}
 .tiles dd small {{ display: block; font-size: .8rem; line-height: 1.35; color: #555; }}
-.slices {{ display: grid; grid-template-columns: repeat(auto-fill, minmax(min(17rem, 100%), 1fr)); gap: 1rem 1.4rem; }}
+.slices {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(min(17rem, 100%), 1fr)); gap: 1rem 1.4rem; }}
 .slices figure {{ margin: 0; min-width: 0; }}
 .half {{ max-width: 34rem; }}
 svg {{ display: block; width: 100%; height: auto; font-size: 12px; }}
@@ -45,12 +46,12 @@ svg text.ruled-out {{ fill: #6b6b6b; }}
 .line.level {{ stroke: {_BLUE}; stroke-width: 1.2; stroke-dasharray: 5 4; }}
 .line.best {{ stroke: #111; stroke-width: 2; }}
 .band {{ fill: {_BLUE}; opacity: .2; }}
-.possible {{ fill: {_GREEN}; opacity: .13; }}
+rect.ruled-out {{ fill: #ccc; opacity: .55; }}
 .dots {{ fill: #777; fill-opacity: .65; }}
 .dots.confirming {{ fill: {_GREEN}; fill-opacity: .9; }}
 .interval {{ fill: {_BLUE}; fill-opacity: .55; }}
 .interval.best {{ fill-opacity: 1; }}
-.interval.ruled-out {{ fill: #999; }}
+.interval.ruled-out {{ fill: #999; opacity: 1; }}
 .legend {{ list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; font-size: .9rem; }}
 .legend i {{ display: inline-block; width: 1.3rem; height: .6rem; margin-right: .4rem; vertical-align: middle; }}
 .legend .of-floor {{ height: .2rem; background: {_BLUE}; }}
@@ -60,7 +61,7 @@ svg text.ruled-out {{ fill: #6b6b6b; }}
 .legend .of-band {{ background: {_BLUE}33; border: solid {_BLUE}; border-width: 1px 0; }}
 .legend .of-best {{ width: .15rem; height: .9rem; background: #111; }}
 .legend .of-level {{ height: 0; border-top: 2px dashed {_BLUE}; }}
-.legend .of-possible {{ background: {_GREEN}22; border: 1px solid {_GREEN}88; }}
+.legend .of-ruled-out {{ background: #ddd; border: 1px solid #aaa; }}
 .scroll {{ overflow-x: auto; }}
 table {{ border-collapse: collapse; font-size: .95rem; font-variant-numeric: tabular-nums; }}
 th, td {{ text-align: left; padding: .3rem 1.2rem .3rem 0; border-bottom: 1px solid #e3e3e3; vertical-align: top; }}

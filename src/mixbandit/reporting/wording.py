@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import math
-import numbers
 from collections.abc import Mapping
 from typing import Any
 
@@ -46,7 +45,7 @@ def rounded(value: Any) -> str:
 
 def number(value: float) -> str:
     """A number with four digits, a proper minus, and no −0."""
-    if not isinstance(value, numbers.Real) or math.isnan(value):
+    if math.isnan(value):
         return "?"
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"

@@ -31,9 +31,10 @@ class Possible:
     name: str
     values: tuple[Any, ...]  # choices, or (low, high) intervals of numbers
     share: float  # of the parameter's range or choices
+    of_choices: bool = False  # whether the values are choices, which may be tuples, too
 
     def __str__(self) -> str:
-        shown = [_interval(v) if isinstance(v, tuple) else f"{v!r}" for v in self.values]
+        shown = [f"{v!r}" if self.of_choices else _interval(v) for v in self.values]
         everything = " (everything)" if self.share >= 1.0 else f" ({self.share:.0%})"
         return f"{self.name}: {', '.join(shown) or 'nothing'}{everything}"
 
@@ -82,7 +83,7 @@ def still_possible(
             category = OneHot.of(tuple(space.columns(name)))
             kept = sorted(choice for group in region.alike(category) for choice in reaching(name, group))
             values = tuple(parameter.choices[choice] for choice in kept)
-            found.append(Possible(name, values, len(kept) / len(parameter.choices)))
+            found.append(Possible(name, values, len(kept) / len(parameter.choices), of_choices=True))
             continue
         ends = _ends(parameter.levels)
         open_ = [reaches(_slice(region, space, name, low=low, high=high)) for low, high in ends]

@@ -102,7 +102,7 @@ class StudyCertificate(Certificate):
         return "\n".join(self.sentences())
 
     def sentences(self, named: str | None = None) -> list[str]:
-        """The verdict: two sentences, after a warning if it is not trusted. `named` is how to call the configuration."""
+        """The verdict in two sentences, after a warning if it is not trusted; `named` is what to call `action`."""
         low, high = (end + 0.0 for end in self.interval)  # without −0
         worth = f"at least {low:.4g}" if self._upwards else f"at most {high:.4g}"
         better = "better" if self._upwards else "lower"
