@@ -147,7 +147,7 @@ def _scale(each: Slice) -> list[Tick]:
     low, last = float(parameter.low), float(parameter.last)
     if not math.isfinite(last - low):  # wider than floats can subtract
         return [Tick(0.0, number(low)), Tick(1.0, number(last))]
-    found = drawing.log_ticks(low, last) if parameter.log else drawing.ticks(low, last)
+    found = drawing.log_ticks(low, last) if parameter.log else drawing.ticks(low, last, 6)
     if isinstance(parameter, Int):
         found = [tick for tick in found if tick.at == round(tick.at)]
     return [Tick(position(parameter, tick.at), tick.label) for tick in found]
@@ -162,7 +162,7 @@ def region(possible: Sequence[Possible]) -> str:
     for part in possible:
         shown = ", ".join(rounded(value) if part.of_choices else _from_to(*value) for value in part.values)
         bar = f'<span class="share"><b style="width:{100.0 * min(part.share, 1.0):.0f}%"></b></span>{part.share:.0%}'
-        rows.append(("", (escaped(part.name), escaped(shown or "nothing"), bar)))
+        rows.append(("", (escaped(cut(part.name)), escaped(shown or "nothing"), bar)))
     lead = (
         "A configuration with a value outside of these is known to be worse than the recommended one. The region was "
         "found by a search, which may have missed a spot."

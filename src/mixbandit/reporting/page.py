@@ -76,12 +76,11 @@ def _page(certificate: StudyCertificate, title: str, against: Against | None, pr
     else:
         parts += _of_a_model(certificate, progress)
     parts += [sections.assumed(certificate), _footer(certificate)]
-    kind = "" if certificate.trusted else ' class="refuted"'
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escaped(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body{kind}>\n<main>\n"
+        f"<title>{escaped(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
         + "\n".join(part for part in parts if part)
         + "\n</main>\n</body>\n</html>\n"
     )

@@ -11,7 +11,7 @@ from mixbandit.reporting import drawing
 from mixbandit.reporting.drawing import Row, extent
 from mixbandit.reporting.gathering import Course, best_of
 from mixbandit.reporting.markup import listed, paragraph, section, table
-from mixbandit.reporting.wording import escaped, interval, named, number, plain, rounded
+from mixbandit.reporting.wording import cut, escaped, interval, named, number, plain, rounded
 from mixbandit.tuning import ListCertificate, StudyCertificate
 from mixbandit.tuning.comparing import Comparison
 from mixbandit.tuning.evidence import shares_in_words
@@ -24,8 +24,14 @@ _MOST_LISTED = 20
 def verdict(certificate: StudyCertificate) -> str:
     """The two sentences, after a warning if they are not trusted."""
     *warning, first, second = certificate.sentences(named(certificate.parameters))
-    found = f'<div class="warning" role="alert">{escaped(warning[0])}</div>' if warning else ""
-    return f'{found}<div class="verdict">{paragraph(first)}{paragraph(second)}</div>'
+    body = f"{paragraph(first)}{paragraph(second)}"
+    if not warning:
+        return f'<div class="verdict">{body}</div>'
+    text = warning[0].removesuffix("; none of this is guaranteed:")
+    return (
+        f'<div class="warning" role="alert">{escaped(text)}. Nothing on this page is guaranteed.</div>'
+        f'<div class="void"><p>If the assumptions were right, one would read here:</p>{body}</div>'
+    )
 
 
 def tiles(certificate: StudyCertificate, course: Course | None) -> str:
@@ -78,7 +84,7 @@ def recommended(certificate: StudyCertificate, default: Against | None) -> str:
     """The parameters in full, beside those of the default if it is known."""
     mine = certificate.parameters
     if default is None:
-        rows = [("", [escaped(name), escaped(plain(value))]) for name, value in mine.items()]
+        rows = [("", [escaped(cut(name)), escaped(plain(value))]) for name, value in mine.items()]
         note = (
             "The configuration now in use was not stated, so the recommended one is not compared with it. State it as "
             "default=…, or --default on the command line."
@@ -87,12 +93,12 @@ def recommended(certificate: StudyCertificate, default: Against | None) -> str:
     rows = []
     for name in dict.fromkeys([*mine, *default.parameters]):
         cells = [plain(each[name]) if name in each else "–" for each in (mine, default.parameters)]
-        rows.append(("changed" if cells[0] != cells[1] else "", [escaped(cell) for cell in (name, *cells)]))
+        rows.append(("changed" if cells[0] != cells[1] else "", [escaped(cell) for cell in (cut(name), *cells)]))
     other = default.called.removeprefix("the ")
     return section(
         f"The recommended configuration against {default.called}",
         paragraph(_better(default)),
-        _side_by_side(certificate, default, other) if _says_something(certificate) else "",
+        _side_by_side(certificate, default, other) if _says_something(certificate) and not default.same else "",
         table(["parameter", "recommended", other], rows),
     )
 

@@ -21,7 +21,7 @@ figcaption, .note, footer {{ color: #555; font-size: .9rem; }}
   margin: 1rem 0; }}
 .warning {{ border: 2px solid #a40000; background: #fff1f0; color: #7a0000; padding: .7rem 1rem; margin: 1rem 0;
   font-weight: 600; }}
-.refuted .verdict {{ border-color: #a40000; }}
+.void {{ color: #555; font-size: .95rem; }}
 .bad {{ color: #a40000; font-weight: 600; }}
 .tiles {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr)); gap: .7rem;
   margin: 1.2rem 0 0; }}
@@ -65,7 +65,7 @@ rect.ruled-out {{ fill: #ccc; opacity: .55; }}
 .scroll {{ overflow-x: auto; }}
 table {{ border-collapse: collapse; font-size: .95rem; font-variant-numeric: tabular-nums; }}
 th, td {{ text-align: left; padding: .3rem 1.2rem .3rem 0; border-bottom: 1px solid #e3e3e3; vertical-align: top; }}
-td {{ min-width: 5rem; }}
+td {{ min-width: 6rem; max-width: 24rem; }}
 tr.changed td {{ font-weight: 600; }}
 .share {{ display: inline-block; width: 5rem; height: .6rem; margin-right: .5rem; background: #e8e8e8; }}
 .share b {{ display: block; height: 100%; background: {_GREEN}; }}
