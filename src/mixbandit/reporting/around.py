@@ -104,7 +104,7 @@ def _numbers(
 ) -> str:
     ticks = drawing.ticks(*ends)
     margin = 0.06 if each.is_listed else 0.0
-    picture = Picture(340.0, 200.0, (-margin, 1.0 + margin), ends, drawing.left_of(ticks))
+    picture = Picture(300.0, 190.0, (-margin, 1.0 + margin), ends, drawing.left_of(ticks))
     for low, high in _ruled_out(each, possible):
         picture.shade(low, high, "ruled-out")
     picture.frame(_scale(each), ticks)

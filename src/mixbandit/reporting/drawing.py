@@ -15,7 +15,7 @@ import numpy as np
 from mixbandit._checks import Array
 from mixbandit.reporting.wording import cut, escaped, number
 
-_LETTER = 7.2  # the width of a letter on an axis
+_LETTER = 7.6  # the width of a letter on an axis
 _TICKS = 5
 
 
@@ -114,7 +114,7 @@ class Picture:
         self._parts.append(f'<path class="line {kind}" d="M{at:.1f} {first:.1f}V{last:.1f}{caps}"/>')
 
 
-def rows(found: Sequence[Row], ends: tuple[float, float], described: str, *, width: float = 340.0) -> str:
+def rows(found: Sequence[Row], ends: tuple[float, float], described: str, *, width: float = 300.0) -> str:
     """Intervals below each other, each under its label."""
     longest = int((width - 20.0) / _LETTER)
     step, top = 38.0, 6.0
@@ -156,7 +156,14 @@ def log_ticks(low: float, high: float, most: int = _TICKS) -> list[Tick]:
         round_ones = [digit * 10.0**power for power in range(first - 1, last + 1) for digit in (1.0, 2.0, 5.0)]
         return _distinct([Tick(v, number(v)) for v in round_ones if low <= v <= high], low, high)
     every = math.ceil((last - first + 1) / (most + 1))
-    return [Tick(10.0**p, number(10.0**p)) for p in range(first, last + 1, every)]
+    return [Tick(10.0**power, _power(power)) for power in range(first, last + 1, every)]
+
+
+def _power(power: int) -> str:
+    """A power of ten, in full if it is short."""
+    if abs(power) < 4:
+        return number(10.0**power)
+    return f"10{str(power).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
 
 
 def _distinct(found: list[Tick], low: float, high: float) -> list[Tick]:

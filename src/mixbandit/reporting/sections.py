@@ -142,7 +142,7 @@ def on_the_list(certificate: ListCertificate) -> str:
         text = ", ".join(f"{name} = {rounded(value)}" for name, value in parameters.items())
         rows.append(Row(f"{place}. {text}", low, high, "best" if parameters is certificate.action else ""))
         full = ", ".join(f"{name} = {plain(value)}" for name, value in parameters.items())
-        cells.append(("", [f"{place}.", escaped(full), escaped(interval(low, high))]))
+        cells.append(("", [f"{place}. {escaped(full)}", escaped(interval(low, high))]))
     what = "Means over the folds of these rows" if certificate.about == THESE_ROWS else "Expected values on new rows"
     told = f"{what}; all intervals hold together."
     count = len(certificate.configurations)
@@ -151,8 +151,8 @@ def on_the_list(certificate: ListCertificate) -> str:
     picture = drawing.rows(rows, extent(certificate.intervals[order].ravel(), []), told, width=480.0)
     return section(
         "The configurations measured",
-        f"<figure>{picture}<figcaption>{escaped(told)}</figcaption></figure>",
-        table(["", "configuration", "interval"], cells),
+        f'<figure class="half">{picture}<figcaption>{escaped(told)}</figcaption></figure>',
+        table(["configuration", "interval"], cells),
     )
 
 
@@ -161,16 +161,18 @@ def on_the_list(certificate: ListCertificate) -> str:
 
 def assumed(certificate: StudyCertificate) -> str:
     """What everything rests on, and whether the data agree."""
-    parts = [f"About values: {certificate.assumptions}."] if certificate.assumptions else []
+    findings, notes = certificate.findings(), certificate.reservations()
+    if isinstance(certificate, ListCertificate):  # there is no model, and its sentences say what they rest on
+        return section("What was assumed", listed(notes))
+    parts = [f"About values: {certificate.assumptions}."]
     if certificate.judgement is not None:
         parts.append(f"About the function: {certificate.model}.")
         parts.append(f"delta = {certificate.delta:g} is divided: {shares_in_words(certificate.delta)}.")
-    if _says_something(certificate):
+    if certificate.trusted:
         parts.append(
             "If this is right, everything above that is called guaranteed holds together with probability at least "
             f"{1.0 - certificate.delta:.6g}, whichever tuner chose the trials."
         )
-    findings, notes = certificate.findings(), certificate.reservations()
     verdict = paragraph("They do not contradict it.") if certificate.trusted else paragraph("They refute it.", "bad")
     return section(
         "What was assumed, and whether the data agree",

@@ -32,7 +32,7 @@ figcaption, .note, footer {{ color: #555; font-size: .9rem; }}
 .tiles dd small {{ display: block; font-size: .8rem; line-height: 1.35; color: #555; }}
 .slices {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(min(17rem, 100%), 1fr)); gap: 1rem 1.4rem; }}
 .slices figure {{ margin: 0; min-width: 0; }}
-.half {{ max-width: 34rem; }}
+.half {{ max-width: 36rem; }}
 svg {{ display: block; width: 100%; height: auto; font-size: 12px; }}
 svg text {{ fill: #333; }}
 svg text.ruled-out {{ fill: #6b6b6b; }}
@@ -65,7 +65,7 @@ rect.ruled-out {{ fill: #ccc; opacity: .55; }}
 .scroll {{ overflow-x: auto; }}
 table {{ border-collapse: collapse; font-size: .95rem; font-variant-numeric: tabular-nums; }}
 th, td {{ text-align: left; padding: .3rem 1.2rem .3rem 0; border-bottom: 1px solid #e3e3e3; vertical-align: top; }}
-td {{ min-width: 6rem; max-width: 24rem; }}
+td {{ min-width: 5rem; max-width: 24rem; }}
 tr.changed td {{ font-weight: 600; }}
 .share {{ display: inline-block; width: 5rem; height: .6rem; margin-right: .5rem; background: #e8e8e8; }}
 .share b {{ display: block; height: 100%; background: {_GREEN}; }}

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mixbandit._checks import Array, shown
+from mixbandit._checks import Array, as_text, shown
 from mixbandit.errors import InvalidInput
 from mixbandit.tuning.judgement import Judgement, Worth
 from mixbandit.tuning.study_certificate import StudyCertificate
@@ -98,7 +98,7 @@ class ListCertificate(StudyCertificate):
 
     def _statements(self, named: str | None = None) -> list[str]:
         """The two sentences, and those that follow."""
-        configuration = named or str(self.action)
+        configuration = str(self.action) if named is None else as_text(named, "named")
         if self.about == NEW_ROWS:
             return self._about_new_rows(configuration)
         return self._about_these_rows(configuration)

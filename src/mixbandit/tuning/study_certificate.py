@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mixbandit._checks import as_text
 from mixbandit.certificates import Certificate
 from mixbandit.errors import InvalidInput
 from mixbandit.sequences import Audit
@@ -103,11 +104,12 @@ class StudyCertificate(Certificate):
 
     def sentences(self, named: str | None = None) -> list[str]:
         """The verdict in two sentences, after a warning if it is not trusted; `named` is what to call `action`."""
+        configuration = str(self.action) if named is None else as_text(named, "named")
         low, high = (end + 0.0 for end in self.interval)  # without −0
         worth = f"at least {low:.4g}" if self._upwards else f"at most {high:.4g}"
         better = "better" if self._upwards else "lower"
         sure = f"with probability {1 - self.delta:.6g}"
-        lines = [f"Use {named or self.action}: its expected value is {worth}, {sure} ({self._why})."]
+        lines = [f"Use {configuration}: its expected value is {worth}, {sure} ({self._why})."]
         if self.gap <= 0.0:
             lines.append(f"Nothing else in the space is {better}{self._how}.")
         else:
