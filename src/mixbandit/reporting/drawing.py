@@ -15,7 +15,7 @@ import numpy as np
 from mixbandit._checks import Array
 from mixbandit.reporting.wording import cut, escaped, number
 
-_LETTER = 7.6  # the width of a letter on an axis
+_LETTER = 8.4  # the width of a letter on an axis
 _TICKS = 5
 
 

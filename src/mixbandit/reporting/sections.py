@@ -19,6 +19,7 @@ from mixbandit.tuning.judgement import Worth, by_whom
 from mixbandit.tuning.list_certificate import THESE_ROWS
 
 _MOST_LISTED = 20
+_HALF = 400.0
 
 
 def verdict(certificate: StudyCertificate) -> str:
@@ -107,7 +108,7 @@ def _side_by_side(certificate: StudyCertificate, default: Against, other: str) -
     mine, its = certificate.interval, default.worth.interval
     pair = [Row("recommended", *mine, "best"), Row(other, *its)]
     told = f"Expected values: recommended {interval(*mine)}, {other} {interval(*its)}"
-    picture = drawing.rows(pair, extent(np.array(mine), its), told, width=480.0)
+    picture = drawing.rows(pair, extent(np.array(mine), its), told, width=_HALF)
     return f'<figure class="half">{picture}<figcaption>{escaped(told)}.</figcaption></figure>'
 
 
@@ -148,7 +149,7 @@ def on_the_list(certificate: ListCertificate) -> str:
     count = len(certificate.configurations)
     if len(rows) < count:
         told += f" These are the {len(rows)} of {count:,} configurations with the best guaranteed values."
-    picture = drawing.rows(rows, extent(certificate.intervals[order].ravel(), []), told, width=480.0)
+    picture = drawing.rows(rows, extent(certificate.intervals[order].ravel(), []), told, width=_HALF)
     return section(
         "The configurations measured",
         f'<figure class="half">{picture}<figcaption>{escaped(told)}</figcaption></figure>',

@@ -32,7 +32,7 @@ figcaption, .note, footer {{ color: #555; font-size: .9rem; }}
 .tiles dd small {{ display: block; font-size: .8rem; line-height: 1.35; color: #555; }}
 .slices {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(min(17rem, 100%), 1fr)); gap: 1rem 1.4rem; }}
 .slices figure {{ margin: 0; min-width: 0; }}
-.half {{ max-width: 36rem; }}
+.half {{ max-width: 31rem; }}
 svg {{ display: block; width: 100%; height: auto; font-size: 12px; }}
 svg text {{ fill: #333; }}
 svg text.ruled-out {{ fill: #6b6b6b; }}
