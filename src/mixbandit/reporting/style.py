@@ -65,6 +65,7 @@ rect.ruled-out {{ fill: #ccc; opacity: .55; }}
 .scroll {{ overflow-x: auto; }}
 table {{ border-collapse: collapse; font-size: .95rem; font-variant-numeric: tabular-nums; }}
 th, td {{ text-align: left; padding: .3rem 1.2rem .3rem 0; border-bottom: 1px solid #e3e3e3; vertical-align: top; }}
+th {{ overflow-wrap: normal; }}
 td {{ min-width: 5rem; max-width: 24rem; }}
 tr.changed td {{ font-weight: 600; }}
 .share {{ display: inline-block; width: 5rem; height: .6rem; margin-right: .5rem; background: #e8e8e8; }}
@@ -85,7 +86,7 @@ footer {{ margin-top: 2.5rem; padding-top: .8rem; border-top: 1px solid #ccc; }}
   h1 {{ font-size: 16pt; }}
   h2 {{ font-size: 12pt; margin-top: 1.4rem; break-after: avoid; }}
   .verdict {{ font-size: 12pt; }}
-  figure, tr, .tiles div, .warning, .verdict, .legend {{ break-inside: avoid; }}
+  figure, tr, table, .tiles div, .warning, .verdict, .legend {{ break-inside: avoid; }}
   .slices {{ grid-template-columns: repeat(3, 1fr); gap: .6rem .8rem; }}
   .scroll {{ overflow: visible; }}
   p, li {{ orphans: 3; widows: 3; }}
