@@ -4,6 +4,7 @@ import functools
 import html
 import importlib.metadata
 import math
+import re
 
 import numpy as np
 import optuna
@@ -221,9 +222,13 @@ def test_what_is_ruled_out_is_shaded_and_told():
     possible = {part.name: part for part in certificate.possible}
     assert possible["k"].values == ("good",)
     assert 0.0 < possible["x"].share < 0.7
-    page = read(certificate)
+    source = mb.report(certificate)
+    page = Page(source)
     assert "bad (ruled out)" in page.text
-    assert ("class", "ruled-out") in page.attributes
+    drawn = source.partition("<h3>x</h3>")[2].partition("</svg>")[0]
+    axis = re.search(r'class="axis" d="M([0-9.]+) [0-9.]+V[0-9.]+H([0-9.]+)"', drawn)
+    shaded = [float(width) for width in re.findall(r'class="ruled-out" [^>]*width="([0-9.]+)"', drawn)]
+    assert sum(shaded) == pytest.approx((1.0 - possible["x"].share) * (float(axis[2]) - float(axis[1])), abs=1.0)
     assert "the best cannot be here" in page.text
     low, high = possible["x"].values[0]
     assert f"{low:.4g} to {high:.4g}" in page.of("td")
@@ -325,6 +330,8 @@ def test_a_study_that_minimises():
     assert f"The best single value is {min(value for _, value in history):.4g}" in page.text
     assert "guaranteed for what was best by then: at most this" in page.text
     assert gathering.course(certificate, lambda doing: None).guaranteed[-1] == certificate.interval[1]
+    (along,) = gathering.slices(certificate, certificate.judgement)
+    assert (along.low[5], along.high[5]) == pytest.approx(certificate.of({"lr": along.values[5]}).interval)
 
 
 def test_what_the_data_refute_is_said_first():
@@ -380,6 +387,7 @@ def test_a_list_without_a_model():
     assert quiet("Around the recommended configuration", page)
     assert quiet("Where the best can still be", page)
     assert f"[{certificate.intervals[2][0]:.4g}, {certificate.intervals[2][1]:.4g}]" in page.of("td")
+    assert "The recommended configuration is the default." in read(certificate, default={"C": 10.0}).of("p")
     with pytest.raises(InvalidInput, match="is not among the 3 configurations"):
         mb.report(certificate, default={"C": 2.0})
     many = mb.certify_finalists([({"C": float(i)}, 0.5) for i in range(30)], samples=50, reward_range=(0, 1))

@@ -164,8 +164,8 @@ def region(possible: Sequence[Possible]) -> str:
         bar = f'<span class="share"><b style="width:{100.0 * min(part.share, 1.0):.0f}%"></b></span>{part.share:.0%}'
         rows.append(("", (escaped(cut(part.name)), escaped(shown or "nothing"), bar)))
     lead = (
-        "A configuration with a value outside of these is known to be worse than the recommended one. The region was "
-        "found by a search, which may have missed a spot."
+        "Outside of these values, nothing was found that can still be as good as the recommended configuration. This "
+        "comes from a search, which may have missed a spot."
     )
     if not rows:
         return ""

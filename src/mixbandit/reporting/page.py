@@ -15,7 +15,7 @@ from mixbandit.reporting.markup import paragraph, section
 from mixbandit.reporting.sections import Against
 from mixbandit.reporting.style import STYLE
 from mixbandit.reporting.timeline import over_time
-from mixbandit.reporting.wording import cut, escaped
+from mixbandit.reporting.wording import cut, escaped, plain
 from mixbandit.tuning import ListCertificate, StudyCertificate
 from mixbandit.tuning.comparing import Comparison
 
@@ -116,11 +116,16 @@ def _against(certificate: StudyCertificate, default: Mapping[str, Any] | str) ->
     worth = certificate.of(parameters)
     if isinstance(certificate, ListCertificate):
         comparison = _apart(certificate, worth.interval)
-        same = bool(certificate.of(certificate.parameters) == worth and parameters == certificate.parameters)
+        same = _texts(parameters) == _texts(certificate.parameters)
         return Against(parameters, called, worth, comparison, same)
     assert certificate.judgement is not None  # or `of` would have failed
     same = certificate.judgement.space.same(parameters, certificate.parameters)
     return Against(parameters, called, worth, certificate.improvement(over=parameters), same)
+
+
+def _texts(parameters: Mapping[str, Any]) -> dict[str, str]:
+    """Values on a list may be anything, also what does not compare."""
+    return {name: plain(value) for name, value in parameters.items()}
 
 
 def _first(certificate: StudyCertificate) -> Mapping[str, Any]:
