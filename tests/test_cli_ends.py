@@ -112,7 +112,7 @@ def test_exit_codes_tell_kinds_apart(table, monkeypatch):
         def fail(*arguments, **options):
             raise error
 
-        monkeypatch.setattr(importlib.import_module("mixbandit.cli.certify"), "certified", fail)
+        monkeypatch.setattr(importlib.import_module("mixbandit.cli.stating"), "certified", fail)
         return certify(table)
 
     for error, code, says in (

@@ -43,7 +43,7 @@ ORDER = [
     "simulate",
     "paper",
     "bench",
-    "report",
+    "reporting",
     "cli",
     "__main__",
 ]
@@ -212,6 +212,7 @@ INSIDE = {
         "parts",
         "page",
     ],
+    "reporting": ["wording", "markup", "drawing", "gathering", "timeline", "around", "sections", "style", "page"],
     "cli": [
         "exits",
         "shared",
@@ -219,6 +220,7 @@ INSIDE = {
         "demo",
         "stating",
         "certify",
+        "report",
         "objectives",
         "workers",
         "watching",

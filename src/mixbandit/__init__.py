@@ -23,6 +23,7 @@ from mixbandit.features import RandomFourier
 from mixbandit.means import MeanComparison, MeanSequence, compare_means
 from mixbandit.mixtures import Adaptive, Gaussian, Grid, Linear, Scaled, SemiAdaptive, Standard
 from mixbandit.paper.general_lambda import GeneralLambda
+from mixbandit.reporting import report
 from mixbandit.saving import load, save
 from mixbandit.sequences import (
     BayesCredible,
@@ -97,6 +98,7 @@ __all__ = [
     "learn_in_shards",
     "load",
     "regret",
+    "report",
     "run",
     "save",
 ]

@@ -689,6 +689,7 @@ _CERTIFIED: dict[str, Callable[[], Arguments]] = {
     "of": lambda: {"parameters": dict(CONFIGURATION)},
     "improvement": lambda: {"over": dict(CONFIGURATION)},
     "compare": lambda: {"one": dict(CONFIGURATION), "other": {"C": 3.0, "kernel": "rbf"}, "pairs": None},
+    "sentences": lambda: {"named": "it"},
 }
 _ASSUMED = {
     "norm_bound": 2.0,
@@ -716,6 +717,10 @@ def _certifying() -> Arguments:
 @functools.cache
 def _study_certificate() -> mb.tuning.StudyCertificate:
     return mb.certify(_history(), reward_range=(0, 1), samples=100, space=_space())
+
+
+def _reporting() -> Arguments:
+    return {"certificate": _study_certificate(), "path": "a.html", "default": dict(CONFIGURATION), "title": "a title"}
 
 
 def _certifying_a_table() -> Arguments:
@@ -838,12 +843,16 @@ CALLS: tuple[Call, ...] = (
     Call("certify", _certifying_a_list, variant="a fixed list"),
     Call("certify", _certifying_a_table, variant="a table"),
     Call("certify_finalists", _finalists),
+    Call("report", _reporting),
     Call("best_guaranteed", _guaranteeing),
     Call("optuna.plot_certificate", _drawing(target_name="accuracy")),
     Call("optuna.plot_worths", _drawing(target_name="accuracy", n=2)),
     Call("optuna.publish", _drawing()),
     Call("optuna.Publish", lambda: {"every": 5, "assumptions": mb.Assumptions((0, 1), 100), "space": None}),
-    Call("ListCertificate.of", lambda: {"parameters": {"C": 1.0}}, lambda: mb.certify_finalists(**_one_finalist())),
+    *_many({"ListCertificate": lambda: mb.certify_finalists(**_one_finalist())}, {
+        "of": lambda: {"parameters": {"C": 1.0}},
+        "sentences": lambda: {"named": "it"},
+    }),
     Call("Assumptions", lambda: {**_ASSUMED, "reward_range": (0.0, 1.0), "samples": 50, "planned": 9}),
     Call("Assumptions", lambda: {**_ASSUMED, "sigma": 0.1}, variant="a level"),
     Call("Assumptions", lambda: {**_ASSUMED, "noise": "gaussian"}, variant="a level that is learnt"),

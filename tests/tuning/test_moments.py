@@ -3,6 +3,7 @@
 import dataclasses
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import mixbandit as mb
@@ -89,9 +90,11 @@ def test_from_a_refutation_on_nothing_is_trusted():
 
 def test_constraints_and_the_order_of_play():
     run = played(16)
-    certificate = mb.certify(run, **STATED, space=SPACE)
-    feasible = np.array([i >= 5 for i in range(16)])
-    floors = floors_over_time(certificate, feasible=feasible, looks=8)
+    table = pd.DataFrame(
+        [{"number": i, "value": value, **configuration} for i, (configuration, value) in enumerate(run)]
+    )
+    table["system_attrs_constraints"] = [[0.0 if i >= 5 else 1.0] for i in range(16)]
+    floors = floors_over_time(mb.certify(table, **STATED, space=SPACE), looks=8)
     assert [floor.trials for floor in floors] == [7, 9, 13, 16]
     allowed = [configuration for configuration, _ in run[5:]]
     assert all(floor.parameters in allowed for floor in floors[:-1])

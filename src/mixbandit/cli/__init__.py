@@ -13,6 +13,7 @@ from mixbandit.cli.demo import demo
 from mixbandit.cli.exits import Commands
 from mixbandit.cli.measurements import coverage, delays, kernels, regret
 from mixbandit.cli.paper import paper
+from mixbandit.cli.report import report
 from mixbandit.cli.shared import console
 from mixbandit.cli.tune import tune
 
@@ -22,7 +23,7 @@ app = typer.Typer(
     cls=Commands,
     pretty_exceptions_enable=False,
 )
-for _command in (demo, tune, certify, confirm, paper, coverage, regret, delays, kernels, bench):
+for _command in (demo, tune, certify, report, confirm, paper, coverage, regret, delays, kernels, bench):
     app.command()(_command)
 
 

@@ -5,7 +5,7 @@
 | 0 | done |
 | 1 | failed: a promise was broken, a file could not be written, a package is missing, trials fail, or there is a bug |
 | 2 | wrong input: an option, an assumption that is missing, or a file or storage that cannot be read |
-| 3 | `certify` and `tune`: the data refute the stated assumptions |
+| 3 | `certify`, `report`, `tune`: the data refute the stated assumptions |
 | 130, 143, 129 | stopped by Ctrl-C, SIGTERM or a closed terminal |
 | 141 | nobody reads the output any more, as in `| head` |
 """

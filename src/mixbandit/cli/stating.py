@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -10,6 +14,9 @@ from mixbandit._checks import as_path
 from mixbandit.cli.storage import is_address, is_journal, study_in
 from mixbandit.errors import InvalidInput
 from mixbandit.tuning.assumptions import DIRECTIONS, NOISES, Assumptions, Stated
+from mixbandit.tuning.certification import certified
+from mixbandit.tuning.fixed_rows import on_fixed_rows
+from mixbandit.tuning.study_certificate import StudyCertificate
 from mixbandit.tuning.tables import masked
 
 Source = Annotated[
@@ -46,8 +53,72 @@ Ordered = Annotated[
 ]
 
 
-def stated_by(direction: str | None, **options: Any) -> Stated:
+Rows = Annotated[str, typer.Option(help="fresh: new rows for every value; fixed: all values are about the same rows.")]
+FixedList = Annotated[
+    bool | None, typer.Option("--fixed-list", help="With --rows fixed: a grid, chosen before any value was seen.")
+]
+
+
+@dataclasses.dataclass(frozen=True)
+class Given:
+    """A run, and what the options state about it."""
+
+    source: str
+    study: str | None
+    value: str | None
+    parameters: Sequence[str] | None
+    ordered: bool | None
+    stated: Stated
+
+    def history(self) -> Any:
+        """The path, or the study in a storage."""
+        path = as_path(self.source, "the source")
+        if is_address(self.source) or is_journal(path):
+            return study_in(self.source, self.study)
+        if not path.exists():
+            raise InvalidInput(f"there is no file {masked(self.source)}")
+        if self.study is not None:
+            raise InvalidInput(f"--study chooses a study of an Optuna storage, and {masked(self.source)} is none")
+        return path
+
+    def certificate(
+        self, history: Any, rows: str, fixed_list: bool | None, progress: Callable[[str], None]
+    ) -> StudyCertificate:
+        """The certificate of the run, which says itself if the data refute the assumptions."""
+        columns: dict[str, Any] = {"value": self.value, "parameters": self.parameters}
+        found = on_fixed_rows(
+            history, Assumptions(**self.stated), rows=rows, fixed_list=fixed_list, space=None, rng=0, **columns
+        )
+        if found is not None:
+            return found
+        return certified(history, None, ordered=self.ordered, stated=self.stated, progress=progress, **columns)
+
+
+def _given(
+    source: Source,
+    reward_range: Range = None,
+    samples: Samples = None,
+    sigma: Sigma = None,
+    noise: Noise = None,
+    norm_bound: NormBound = None,
+    planned: Planned = None,
+    delta: Delta = 0.05,
+    direction: Direction = None,
+    value: Value = None,
+    parameter: Parameter = None,
+    study: StudyName = None,
+    ordered: Ordered = None,
+) -> Given:
     """What the options state, checked before minutes of reading."""
+    stated = stated_by(
+        direction, reward_range=reward_range, samples=samples, sigma=sigma, noise=noise, norm_bound=norm_bound,
+        planned=planned, delta=delta,
+    )  # fmt: skip
+    return Given(source, study, value, parameter, ordered, stated)
+
+
+def stated_by(direction: str | None, **options: Any) -> Stated:
+    """What options state about values, and about the direction."""
     found: Stated = {name: value for name, value in options.items() if value is not None}  # type: ignore[assignment]
     if direction is not None:
         found["direction"] = checked_direction(direction)
@@ -62,13 +133,18 @@ def checked_direction(direction: str) -> str:
     return direction
 
 
-def history_in(source: str, study: str | None) -> Any:
-    """The path, or the study in a storage."""
-    path = as_path(source, "the source")
-    if is_address(source) or is_journal(path):
-        return study_in(source, study)
-    if not path.exists():
-        raise InvalidInput(f"there is no file {masked(source)}")
-    if study is not None:
-        raise InvalidInput(f"--study chooses a study of an Optuna storage, and {masked(source)} is none")
-    return path
+def states_a_run(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command whose first argument is a `Given` the options that make one."""
+    shared = inspect.signature(_given, eval_str=True).parameters
+    own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
+
+    @functools.wraps(command)
+    def run(**options: Any) -> None:
+        given = _given(**{name: options.pop(name) for name in shared})
+        command(given, **options)
+
+    source, *others = shared.values()
+    parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (source, *own, *others)]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    return run

@@ -158,7 +158,7 @@ def judged(
     rewards, none = assumptions.reward(run.values), np.zeros(len(run.values), dtype=np.int64)
     nominations = none if run.nominations is None or not run.ordered else run.nominations
     levels = run.noise_levels(assumptions.sigma)
-    trials = Trials(run.configurations, run.rows, run.values, nominations, run.ordered, levels)
+    trials = Trials(run.configurations, run.rows, run.values, nominations, run.ordered, levels, run.feasible)
     if model is None:
         known: dict[str, Any] = {"ordered": run.ordered, "levels": levels}
         model = certifying(assumptions, run.space, features, mixture, trials.rows, rewards, **known)

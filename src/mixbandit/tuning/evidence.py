@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from mixbandit._checks import SMALLEST_PROBABILITY, Array
 from mixbandit.means import MeanSequence, precisions
 from mixbandit.tuning.assumptions import Assumptions
+from mixbandit.tuning.columns import Mask
 from mixbandit.tuning.repeats import Repeats
 from mixbandit.tuning.space import row_key
 
@@ -64,6 +65,14 @@ class Trials:
     nominations: NDArray[np.int64]  # (t,): j if it confirms the j-th nominated configuration, else 0
     ordered: bool = True
     levels: Array | None = None  # (t,): the noise levels of values, where they are not all the stated one
+    feasible: Mask | None = None  # (t,): which are known to satisfy the constraints; None without constraints
+
+    def first(self, n: int) -> Trials:
+        """The first n of them."""
+        levels = None if self.levels is None else self.levels[:n]
+        feasible = None if self.feasible is None else self.feasible[:n]
+        part = self.configurations[:n], self.rows[:n], self.values[:n], self.nominations[:n]
+        return Trials(*part, self.ordered, levels, feasible)
 
 
 class OwnTrials:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mixbandit._checks import Array, shown
+from mixbandit._checks import Array, as_text, shown
 from mixbandit.errors import InvalidInput
 from mixbandit.tuning.judgement import Judgement, Worth
 from mixbandit.tuning.study_certificate import StudyCertificate
@@ -88,20 +88,22 @@ class ListCertificate(StudyCertificate):
             ],
         }
 
-    def __str__(self) -> str:
-        return "\n".join(self._sentences()[: 2 if self.trusted else 3])
+    def sentences(self, named: str | None = None) -> list[str]:
+        warning = "WARNING: the data refute the stated assumptions; none of this is guaranteed:"
+        return [*([] if self.trusted else [warning]), *self._statements(named)[:2]]
 
     def details(self) -> str:
         """The two lines, and what they rest on."""
-        return "\n".join([*self._sentences(), *self._notes()])
+        return "\n".join([*self.sentences(), *self.reservations()])
 
-    def _sentences(self) -> list[str]:
-        lines = self._about_new_rows() if self.about == NEW_ROWS else self._about_these_rows()
-        if not self.trusted:
-            lines.insert(0, "WARNING: the data refute the stated assumptions; none of this is guaranteed:")
-        return lines
+    def _statements(self, named: str | None = None) -> list[str]:
+        """The two sentences, and those that follow."""
+        configuration = str(self.action) if named is None else as_text(named, "named")
+        if self.about == NEW_ROWS:
+            return self._about_new_rows(configuration)
+        return self._about_these_rows(configuration)
 
-    def _about_new_rows(self) -> list[str]:
+    def _about_new_rows(self, configuration: str) -> list[str]:
         low, high = (end + 0.0 for end in self.interval)  # without −0
         upwards = self.direction == "maximize"
         worst = f"at least {low:.4g}" if upwards else f"at most {high:.4g}"
@@ -113,7 +115,7 @@ class ListCertificate(StudyCertificate):
             second = "Nothing else was measured, so nothing is known about alternatives."
         sure, best = f"with probability at least {1 - self.delta:.6g}", self.best_possible + 0.0
         lines = [
-            f"Use {self.action}: on new rows its expected value is {worst}, {sure}.",
+            f"Use {configuration}: on new rows its expected value is {worst}, {sure}.",
             second,
             f"Its expected value lies in [{low:.4g}, {high:.4g}]; the best one's is {most} {best:.4g}.",
             f"All of this holds together {sure}, given {self.assumptions}.",
@@ -125,20 +127,20 @@ class ListCertificate(StudyCertificate):
             )
         return lines
 
-    def _about_these_rows(self) -> list[str]:
+    def _about_these_rows(self, configuration: str) -> list[str]:
         lines = [
-            f"ON THESE ROWS ONLY, the best of {self.tried} is {self.action}, with value {self.on_these_rows:.4g}: "
+            f"ON THESE ROWS ONLY, the best of {self.tried} is {configuration}, with value {self.on_these_rows:.4g}: "
             "about new rows nothing is guaranteed.",
             "On these rows none of the others is better; on new rows any of them may be, by any amount.",
-            "A search that goes by its values on the same rows also goes by their luck. Confirm a few finalists on",
+            "A search that goes by its values on the same rows also goes by their luck. Confirm a few finalists on "
             "rows that it never saw: mb.certify_finalists([(parameters, value), …], samples=…, reward_range=…).",
         ]
         if self.adaptive is None:
             lines.append("If the list was fixed before any value was seen, as a grid is, state fixed_list=True.")
         return lines
 
-    def _notes(self) -> list[str]:
-        lines = []
+    def reservations(self) -> list[str]:
+        lines = self._statements()[2:]
         if self.infeasible is not None:
             lines.append(f"{self.infeasible} of {self.tried} are not known to be feasible, and are not recommended.")
         if self.left_out:

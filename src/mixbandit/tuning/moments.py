@@ -13,8 +13,6 @@ import numpy as np
 
 from mixbandit._checks import positive_int
 from mixbandit.errors import InvalidInput
-from mixbandit.tuning.columns import Mask
-from mixbandit.tuning.evidence import Trials
 from mixbandit.tuning.judgement import Judgement
 from mixbandit.tuning.recommending import safest
 from mixbandit.tuning.study_certificate import StudyCertificate
@@ -35,14 +33,13 @@ def floors_over_time(
     certificate: StudyCertificate,
     *,
     looks: int = 12,
-    feasible: Mask | None = None,
     progress: Callable[[int], None] = lambda trials: None,
 ) -> list[Floor]:
     """The guaranteed value after some prefixes of a certificate's run, in order of play; the last is the certificate's.
 
-    `looks` is how many prefixes to look at, at most; `feasible` (t,) says which trials satisfy the constraints, if
-    there are any: before the first of them nothing is recommended, and there is no floor. `progress` is called with the
-    number of trials after each look. If the order of play is not known, only the whole run is.
+    `looks` is how many prefixes to look at, at most. Before the first trial that satisfies the constraints, if there
+    are any, nothing is recommended, and there is no floor. `progress` is called with the number of trials after each
+    look. If the order of play is not known, only the whole run is.
     """
     positive_int(looks, "looks")
     judgement = certificate.judgement
@@ -59,9 +56,9 @@ def floors_over_time(
     for start, end in itertools.pairwise([0, *ends[:-1]]):
         levels = None if trials.levels is None else trials.levels[start:end]
         moment = moment.learnt(trials.rows[start:end], rewards[start:end], levels)
-        if feasible is None or feasible[:end].any():
-            before = Judgement(judgement.space, known, moment, _first(trials, end))
-            found.append(_floor(certificate, before, end, None if feasible is None else feasible[:end]))
+        seen = trials.first(end)
+        if seen.feasible is None or seen.feasible.any():
+            found.append(_floor(certificate, Judgement(judgement.space, known, moment, seen)))
         progress(end)
     return [*found, _last(certificate)]
 
@@ -71,15 +68,9 @@ def _ends(n: int, looks: int) -> list[int]:
     return sorted({int(np.ceil(n * (i / looks) ** 2)) for i in range(1, looks + 1)})
 
 
-def _first(trials: Trials, n: int) -> Trials:
-    levels = None if trials.levels is None else trials.levels[:n]
-    part = trials.configurations[:n], trials.rows[:n], trials.values[:n], trials.nominations[:n]
-    return Trials(*part, trials.ordered, levels)
-
-
-def _floor(certificate: StudyCertificate, before: Judgement, n: int, feasible: Mask | None) -> Floor:
+def _floor(certificate: StudyCertificate, before: Judgement) -> Floor:
     assert before.own is not None
-    rows = before.own.trials.rows
+    rows, feasible, n = before.own.trials.rows, before.own.trials.feasible, len(before.own.trials.values)
     best = rows[np.argsort(-before.assumptions.sign * before.own.trials.values, kind="stable")[:5]]
     row = safest(before, best, among=None if feasible is None else rows[feasible])
     worth = before.of_row(row)

@@ -31,9 +31,10 @@ class Possible:
     name: str
     values: tuple[Any, ...]  # choices, or (low, high) intervals of numbers
     share: float  # of the parameter's range or choices
+    of_choices: bool = False  # whether the values are choices, which may be tuples, too
 
     def __str__(self) -> str:
-        shown = [_interval(v) if isinstance(v, tuple) else f"{v!r}" for v in self.values]
+        shown = [f"{v!r}" if self.of_choices else _interval(v) for v in self.values]
         everything = " (everything)" if self.share >= 1.0 else f" ({self.share:.0%})"
         return f"{self.name}: {', '.join(shown) or 'nothing'}{everything}"
 
@@ -60,6 +61,12 @@ def still_possible(
     def reaches(part: Box, model: Directed = moment.model) -> bool:
         return is_enough(search_box(score, model, part, generator, effort=_EFFORT).value)
 
+    def reaches_nearby(part: Box, column: int) -> bool:
+        """At the ends of a slice, with everything else as recommended: where that is enough, nothing is searched."""
+        rows = np.repeat(recommended[None], 2, axis=0)
+        rows[:, column] = part.low[column], part.high[column]
+        return is_enough(float(score.maximum(moment.directions(part.snapped(rows))).max()))
+
     def reaching(name: str, choices: NDArray[np.int64]) -> Iterator[int]:
         """Those of a category's choices, all of which make the same other coordinates matter."""
         columns = np.array(space.columns(name))
@@ -82,10 +89,11 @@ def still_possible(
             category = OneHot.of(tuple(space.columns(name)))
             kept = sorted(choice for group in region.alike(category) for choice in reaching(name, group))
             values = tuple(parameter.choices[choice] for choice in kept)
-            found.append(Possible(name, values, len(kept) / len(parameter.choices)))
+            found.append(Possible(name, values, len(kept) / len(parameter.choices), of_choices=True))
             continue
         ends = _ends(parameter.levels)
-        open_ = [reaches(_slice(region, space, name, low=low, high=high)) for low, high in ends]
+        parts = [_slice(region, space, name, low=low, high=high) for low, high in ends]
+        open_ = [reaches_nearby(part, space.columns(name).start) or reaches(part) for part in parts]
         values = tuple(
             (parameter.decode(np.array([ends[first][0]])), parameter.decode(np.array([ends[last][1]])))
             for first, last in _runs(open_)

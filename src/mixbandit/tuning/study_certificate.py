@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mixbandit._checks import as_text
 from mixbandit.certificates import Certificate
 from mixbandit.errors import InvalidInput
 from mixbandit.sequences import Audit
@@ -99,11 +100,16 @@ class StudyCertificate(Certificate):
         return self.judgement
 
     def __str__(self) -> str:
+        return "\n".join(self.sentences())
+
+    def sentences(self, named: str | None = None) -> list[str]:
+        """The verdict in two sentences, after a warning if it is not trusted; `named` is what to call `action`."""
+        configuration = str(self.action) if named is None else as_text(named, "named")
         low, high = (end + 0.0 for end in self.interval)  # without −0
         worth = f"at least {low:.4g}" if self._upwards else f"at most {high:.4g}"
         better = "better" if self._upwards else "lower"
         sure = f"with probability {1 - self.delta:.6g}"
-        lines = [f"Use {self.action}: its expected value is {worth}, {sure} ({self._why})."]
+        lines = [f"Use {configuration}: its expected value is {worth}, {sure} ({self._why})."]
         if self.gap <= 0.0:
             lines.append(f"Nothing else in the space is {better}{self._how}.")
         else:
@@ -111,7 +117,7 @@ class StudyCertificate(Certificate):
             lines.append(f"Anything else is {better} by at most {self.gap:.4g} {most}{self._how}.")
         if not self.trusted:
             lines.insert(0, f"WARNING: {self._refutation}; none of this is guaranteed:")
-        return "\n".join(lines)
+        return lines
 
     @property
     def _why(self) -> str:
@@ -134,14 +140,15 @@ class StudyCertificate(Certificate):
             lines.append(f"{what} with probability at least {1 - self.delta:.6g}, whichever tuner was used, given")
             lines.append(f"{self.assumptions}, and {self.model}.")
             lines.append(f"delta={self.delta:g} is divided: {shares_in_words(self.delta)}.")
-        lines += self._reservations()
+        lines += self.reservations()
         if self.possible:
             lines.append("Where the best can still be, according to a search:")
             lines += [f"  {part}" for part in self.possible]
-        lines += ["Audit:", *(f"  {sentence}" for sentence in self._audited())]
+        lines += ["Audit:", *(f"  {sentence}" for sentence in self.findings())]
         return "\n".join(lines)
 
-    def _audited(self) -> list[str]:
+    def findings(self) -> list[str]:
+        """What the data say about the assumptions."""
         found = [] if self.audit is None else list(self.audit.sentences)
         scatter = None if self.judgement is None else self.judgement.scatter
         return found if scatter is None else [*found, str(scatter)]
@@ -153,7 +160,7 @@ class StudyCertificate(Certificate):
             return known or "the values refute the stated assumptions"
         return f"the first {self.refuted_after} of {self.t} trials refute the stated assumptions, which stands"
 
-    def _reservations(self) -> list[str]:
+    def reservations(self) -> list[str]:
         """What was left out, and what was assumed about the run."""
         lines = []
         if not self.ordered:
@@ -162,11 +169,11 @@ class StudyCertificate(Certificate):
                 "number of trials counts as fixed in advance."
             )
         if self.infeasible is not None:
-            lines += [
-                f"Constraints: {self.infeasible} of {self.t} trials are not known to be feasible. They count as",
-                "data, but only a feasible configuration that was tried is recommended. The bounds on other",
-                "configurations hold for feasible and infeasible ones alike; an untried one may be either.",
-            ]
+            lines.append(
+                f"Constraints: {self.infeasible} of {self.t} trials are not known to be feasible. They count as data, "
+                "but only a feasible configuration that was tried is recommended. The bounds on other configurations "
+                "hold for feasible and infeasible ones alike; an untried one may be either."
+            )
         if self.inferred_space:
             lines.append("The space is inferred from the trials; pass `space` if it is larger.")
         if self.left_out:
@@ -201,7 +208,7 @@ class StudyCertificate(Certificate):
             "left_out": dict(self.left_out),
             "unused": dict(self.unused),
             "refuted_after": self.refuted_after,
-            "audit": self._audited(),
+            "audit": self.findings(),
             "summary": str(self),
         }
 
@@ -218,8 +225,7 @@ class StudyCertificate(Certificate):
             f"{''.join(lines)}<details><summary>What this rests on</summary><pre>{details}</pre></details></div>"
         )
 
-    def _repr_html_(self) -> str:
-        return self.to_html()
+    _repr_html_ = to_html
 
 
 def _plain(value: Any) -> Any:

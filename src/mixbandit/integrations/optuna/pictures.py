@@ -122,7 +122,7 @@ def draw_history(study: Study, certificate: StudyCertificate, target_name: str, 
     def looked(trials: int) -> None:
         _logger.info(f"looked at the first {trials:,} of {certificate.t:,} trials")
 
-    floors = floors_over_time(certificate, feasible=drawn.feasible, progress=looked)
+    floors = floors_over_time(certificate, progress=looked)
     figure = go.Figure()
     for trace in (
         *_values(go, drawn, most),

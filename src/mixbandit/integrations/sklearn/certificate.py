@@ -34,7 +34,7 @@ class FoldCertificate(ListCertificate):
         """What is known about the K-fold mean of a configuration that was tried."""
         return super().of(parameters)
 
-    def _about_these_rows(self) -> list[str]:
+    def _about_these_rows(self, configuration: str) -> list[str]:
         low, high = (end + 0.0 for end in self.interval)  # without −0
         mean, sure = f"{self.folds}-fold mean", f"with probability at least {1 - self.delta:.6g}"
         if self.evaluated == self.folds:
@@ -52,22 +52,22 @@ class FoldCertificate(ListCertificate):
             others += f" by more than {self.gap:.4g}."
         else:
             others += "."
-        lines = [f"Use {self.action}: {what}; about new rows nothing is guaranteed.", others]
+        lines = [f"Use {configuration}: {what}; about new rows nothing is guaranteed.", others]
         if self.assumptions:
             lines.append(f"All of this holds together {sure}, given {self.assumptions}.")
         else:
             lines.append("No probability is involved: all folds of all configurations tried were evaluated.")
         lines.append("A K-fold mean is that of the K models fitted for the folds; one refitted to all rows is another.")
         if self.listed is None:
-            lines += [
-                "Configurations were chosen by scores on these rows, and so by their luck. Confirm finalists on rows",
-                "that the search never saw: mb.certify_finalists([(parameters, value), …], samples=…, reward_range=…).",
-            ]
+            lines.append(
+                "Configurations were chosen by scores on these rows, and so by their luck. Confirm finalists on rows "
+                "that the search never saw: mb.certify_finalists([(parameters, value), …], samples=…, reward_range=…)."
+            )
         else:
-            lines += [
-                f"The list of {self.listed:,} configurations was fixed before any score was seen: intervals on new",
-                "rows exist, from mb.certify(search, samples=…, reward_range=…), samples being the rows of one fold.",
-            ]
+            lines.append(
+                f"The list of {self.listed:,} configurations was fixed before any score was seen: intervals on new "
+                "rows exist, from mb.certify(search, samples=…, reward_range=…), samples being the rows of one fold."
+            )
         return lines
 
 
