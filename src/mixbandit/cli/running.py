@@ -49,6 +49,7 @@ class Tuning:
     standing: Standing = field(default_factory=Standing)
     _failures: int = 0  # in a row
     _exhausted: bool = False  # nothing more is to be confirmed
+    _ordered: set[int] = field(default_factory=set)  # confirmations that a worker was told to run
 
     @property
     def assumptions(self) -> Assumptions | None:
@@ -112,25 +113,30 @@ class Tuning:
         ours = {worker.pid for worker in pool.workers}
         wanted = self.job.n_trials - self.standing.searched - len(pool.busy) - _elsewhere(trials, ours)
         for worker in pool.idle:
+            number = None
             if self.standing.searched < self.job.n_trials:
-                if wanted <= 0:
-                    return
                 wanted -= 1
-            elif not self._confirms(trials, pool):
+                if wanted < 0:
+                    return
+            elif (number := self._confirmation(trials, pool)) is None:
                 return
-            worker.run()
+            worker.run(number)
 
-    def _confirms(self, trials: list[Any], pool: Pool) -> bool:
-        """Whether there is a confirmation for a worker to run."""
+    def _confirmation(self, trials: list[Any], pool: Pool) -> int | None:
+        """The number of a confirmation for a worker to run; None if there is none, at least for now."""
         if not self.confirmations or self._exhausted:
-            return False
+            return None
         from mixbandit.integrations.optuna.finalists import Step
 
+        if not pool.busy:
+            self._ordered.clear()  # what still waits was ordered from a process that died
         step = self._confirming(trials).enqueue(self.study)
-        if step is Step.DONE and not pool.busy and _waiting(self.study.get_trials(deepcopy=False)):
-            return True  # a process died before it could run it
-        self._exhausted = step in (Step.DONE, Step.IMPOSSIBLE)
-        return step is Step.ENQUEUED
+        waiting = [number for number in _waiting(self.study.get_trials(deepcopy=False)) if number not in self._ordered]
+        self._exhausted = step is Step.IMPOSSIBLE or (step is Step.DONE and not waiting and not pool.busy)
+        if not waiting or step is Step.IMPOSSIBLE:
+            return None
+        self._ordered.add(waiting[0])
+        return waiting[0]
 
     _callback: ConfirmFinalists | None = None
 
@@ -201,10 +207,11 @@ def _elsewhere(trials: list[Any], ours: set[int]) -> int:
     return sum(process.get("pid") not in ours and may_be_alive(process) for process in here)
 
 
-def _waiting(trials: list[Any]) -> bool:
+def _waiting(trials: list[Any]) -> list[int]:
+    """The numbers of confirmations that wait to be run."""
     from mixbandit.integrations.optuna.confirming import nomination_of
 
-    return any(trial.state.name == "WAITING" and nomination_of(trial) is not None for trial in trials)
+    return [trial.number for trial in trials if trial.state.name == "WAITING" and nomination_of(trial) is not None]
 
 
 def _check_space(study: Any, space: Space | None) -> None:

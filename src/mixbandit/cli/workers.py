@@ -110,10 +110,11 @@ def work(job: Job, orders: Any, reports: Any, output: Any) -> None:
         objective = load_objective(job.objective)
         reports.send("ready")
         study = None
-        while orders.recv():
+        while True:
+            number = orders.recv()
             signals.storing = True
             study = study or _study(job)
-            reports.send(_run(study, objective, job, signals))
+            reports.send(_run(study, number, objective, job, signals))
             signals.storing = False
             if signals.asked:
                 return
@@ -134,14 +135,17 @@ def _study(job: Job) -> Any:
     return optuna.load_study(study_name=job.study, storage=storage_to_tune(job.source), sampler=sampler)
 
 
-def _run(study: Any, objective: Objective, job: Job, signals: _Signals) -> Report:
+def _run(study: Any, number: int | None, objective: Objective, job: Job, signals: _Signals) -> Report | None:
+    """Run a trial, this one if a number is given; None if another process runs that."""
     from optuna.exceptions import TrialPruned
     from optuna.trial import TrialState
 
-    from mixbandit.integrations.optuna.storage import sign
+    from mixbandit.integrations.optuna.storage import begin, sign
     from mixbandit.integrations.optuna.trials import suggest
 
-    trial = study.ask()
+    trial = study.ask() if number is None else begin(study, number)
+    if trial is None:
+        return None
     sign(study, trial, this_process())
     value, state, error = None, FAIL, ""
     try:
@@ -229,11 +233,11 @@ class Worker:
         assert self.process.pid is not None
         return self.process.pid
 
-    def run(self) -> None:
-        """Order a trial."""
+    def run(self, number: int | None = None) -> None:
+        """Order a trial: the one of this number, which waits to be run, or any."""
         self.busy = True
         with contextlib.suppress(OSError):  # it has died, which is noticed where its reports are awaited
-            self._orders.send(True)
+            self._orders.send(number)
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the worker, and for SIGKILL to all that it started."""
@@ -298,7 +302,7 @@ class Pool:
                 worker.ready = True
             else:
                 worker.busy = False
-                found.append(message)
+                found += [] if message is None else [message]
         return found
 
     def _replaced(self, worker: Worker) -> int:

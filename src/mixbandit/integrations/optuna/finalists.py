@@ -62,10 +62,12 @@ class ConfirmFinalists:
     finalists but one are known to be worse. Leave room in `n_trials` for both, or leave it out.
 
     It works with any sampler, with threads, and with several processes on one storage, each with a callback of the
-    same settings; all it knows is in the study, so that a study that was interrupted goes on where it was. Trials that
-    fail do not count, up to n of them. State the same assumptions as for `mixbandit.certify`. It never ends a study by
-    an error: if values contradict what was stated, or if the study cannot be certified, it says so once and lets the
-    study run on as if it were not there.
+    same settings. A worker that finds the trial taken that waited for it makes one more trial of the search, as
+    Optuna's queue has it. All that it knows is in the study, so that a study that was interrupted goes on where it was.
+    Trials that fail do not count, up to n of them.
+
+    State the same assumptions as for `mixbandit.certify`. It never ends a study by an error: if values contradict what
+    was stated, or if the study cannot be certified, it says so once and lets the study run on as if it were not there.
     """
 
     def __init__(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution
+from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from mixbandit._checks import shown
@@ -114,6 +115,16 @@ def enqueue(study: Study, parameters: Mapping[str, Any], attributes: Mapping[str
     fixed = {"fixed_params": dict(parameters)}
     waiting = create_trial(state=TrialState.WAITING, system_attrs=fixed, user_attrs=dict(attributes))
     return study._storage.get_trial(study._storage.create_new_trial(study._study_id, template_trial=waiting))
+
+
+def begin(study: Study, number: int) -> optuna.Trial | None:
+    """Run a certain trial of those that wait, which `study.ask` cannot promise; None if somebody else runs it."""
+    trial_id = study._storage.get_trial_id_from_study_id_trial_number(study._study_id, number)
+    try:
+        ours = study._storage.set_trial_state_values(trial_id, TrialState.RUNNING)
+    except UpdateFinishedTrialError:
+        return None
+    return optuna.Trial(study, trial_id) if ours else None
 
 
 def withdraw(study: Study, trial: FrozenTrial) -> bool:
