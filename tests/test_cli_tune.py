@@ -311,7 +311,7 @@ def lines_of(path):
     return len(path.read_text().splitlines()) if path.exists() else 0
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.heavy)])
 def test_a_study_that_is_stopped_is_resumed_without_a_trial_lost_or_doubled(folder, number):
     command = ["train:noted", "--space", "space.toml", "--trials", 12, "--jobs", 2, *STATED]
     process, begun = started(*command), folder / "begun.txt"
@@ -351,6 +351,7 @@ def is_gone(pid):
     return False
 
 
+@pytest.mark.heavy
 def test_what_a_killed_command_was_running_is_failed_when_it_is_resumed(folder):
     command = ["--space", "space.toml", "--trials", 2, "--storage", "a.journal", "--study", "a"]
     process, begun = started("train:sleeps", *command), folder / "begun.txt"
@@ -364,6 +365,7 @@ def test_what_a_killed_command_was_running_is_failed_when_it_is_resumed(folder):
     assert [trial.state.name for trial in trials_of("a.journal")] == ["FAIL", "COMPLETE", "COMPLETE"]
 
 
+@pytest.mark.heavy
 def test_what_an_objective_started_ends_with_it(folder):
     process, begun = started("train:starts", "--space", "space.toml", "--trials", 3), folder / "begun.txt"
     wait_for(lambda: begun.exists() and begun.read_text(), "the trial begins")
@@ -372,6 +374,7 @@ def test_what_an_objective_started_ends_with_it(folder):
     wait_for(lambda: is_gone(int(begun.read_text())), "the process of the objective ends")
 
 
+@pytest.mark.heavy
 def test_trials_that_another_command_runs_are_not_run_twice():
     storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend("a.journal"))
     study = optuna.create_study(study_name="a", storage=storage, direction="maximize")
