@@ -102,7 +102,8 @@ def beyond(values: Array, ends: tuple[float, float]) -> list[str]:
     """What is not drawn where it is."""
     notes, outside = [], int(((values < ends[0]) | (values > ends[1])).sum())
     if outside:
-        notes.append(f"{outside:,} values lie beyond the picture, and are drawn on its edge.")
+        what = "value lies beyond the picture, and is" if outside == 1 else "values lie beyond the picture, and are"
+        notes.append(f"{outside:,} {what} drawn on its edge.")
     drawn = len(thinned(len(values)))
     if drawn < len(values):
         notes.append(f"{drawn:,} of {len(values):,} values are drawn, evenly spaced.")
