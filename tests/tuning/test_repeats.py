@@ -198,3 +198,14 @@ def test_certificates_are_not_trusted_if_repeats_scatter_more_than_samples_allow
     fine = mb.certify([*calm, *calm], space=mb.Space({"x": mb.Float(0, 1)}), reward_range=(0, 1), samples=M)
     assert fine.judgement.scatter.repeats == 10
     assert fine.trusted
+
+
+def test_repeats_that_never_vary_are_told():
+    """As confirmations on the same rows are: nothing there refutes, and nothing is confirmed either."""
+    run = [({"x": 0.1 * i}, 0.5 + 0.01 * i) for i in range(5)]
+    for repeats, value, told in ((4, 0.54, True), (3, 0.54, False), (6, 1.0, False)):
+        found = mb.certify([*run, *[({"x": 0.9}, value)] * repeats], reward_range=(0, 1), samples=100)
+        assert found.trusted
+        assert (f"{repeats - 1} of them do not scatter at all" in found.details()) is told
+    varied = mb.certify([*run, *[({"x": 0.9}, 0.54)] * 5, ({"x": 0.9}, 0.55)], reward_range=(0, 1), samples=100)
+    assert "do not scatter at all" not in varied.details()

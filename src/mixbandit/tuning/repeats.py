@@ -30,6 +30,8 @@ from mixbandit.tuning.assumptions import Assumptions
 # noise is scarce, and a lot of it is found anyway.
 _INFLATIONS, _WEIGHTS = (2.6, 5.0, 20.0), (0.75, 0.2, 0.05)
 _LEAST_MEAN = 0.005
+# So many equal values in a row are worth a word: means of 100 results repeat themselves in about one case of ten.
+_SUSPICIOUS = 4
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,7 @@ class Scatter:
     repeats: int  # values beyond the first of their configurations
     log_evalue: float  # ln of the e-value against "no more noise than stated"
     delta: float
+    unvaried: int = 0  # values of configurations whose repeats are all the same, though not at an end of the range
 
     @property
     def tested(self) -> bool:
@@ -59,7 +62,13 @@ class Scatter:
                 f"REFUTED at level {self.delta:g}: values of the same configuration scatter more than the stated "
                 "samples allow. Training is random, too, or the rows are not new each time."
             )
-        return f"The {self.repeats} repeated values scatter no more than the stated samples allow."
+        usual = f"The {self.repeats} repeated values scatter no more than the stated samples allow."
+        if not self.unvaried:
+            return usual
+        return (
+            f"{usual} But {self.unvaried} of them do not scatter at all: on new rows that hardly ever happens. If all "
+            'trials saw the same rows, state rows="fixed": what is said here is then about these rows only.'
+        )
 
 
 class Repeats(NamedTuple):
@@ -82,7 +91,13 @@ def scatter_of_repeats(groups: Sequence[Repeats], assumptions: Assumptions) -> S
     order = np.argsort(np.concatenate(times), kind="stable")
     totals = np.cumsum(np.concatenate(changes)[order], axis=0)
     ever = np.logaddexp.reduce(totals + np.log(_WEIGHTS), axis=1)
-    return Scatter(len(order), float(ever.max(initial=0.0)), assumptions.delta)
+    still = [len(group.values) - 1 for group in groups if _does_not_vary(group.values, low, high)]
+    return Scatter(len(order), float(ever.max(initial=0.0)), assumptions.delta, sum(still))
+
+
+def _does_not_vary(values: Array, low: float, high: float) -> bool:
+    """Several equal values and no other: no proof, as results may be constant, and usual at an end of the range."""
+    return len(values) >= _SUSPICIOUS and low < values[0] < high and bool((values == values[0]).all())
 
 
 def _log_evalues(r: Array, m: float) -> Array:
