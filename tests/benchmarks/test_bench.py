@@ -37,6 +37,7 @@ def test_bounds_are_measured_with_their_new_moment(monkeypatch):
     assert all(row["times_faster_than_cvxpy"] is None for row in found)
 
 
+@pytest.mark.heavy
 def test_growth_and_memory(monkeypatch):
     monkeypatch.setattr(growth, "_ROUNDS", 4)
     found = growth._measured([(3, 20), (6, 40)], 1, quiet)

@@ -157,6 +157,7 @@ def test_ties_are_broken_at_random_and_the_same_way_until_rewards_come():
     assert {mab.predict() for mab in first} == set(ARMS)
 
 
+@pytest.mark.heavy
 def test_bounds_hold_at_all_times_while_arms_come_and_go():
     """At most δ of the runs ever miss, though arms are removed when they look bad, and others added."""
     runs, misses = 150, 0

@@ -141,7 +141,7 @@ def test_hostile_names_are_shown_as_they_are_and_refutation_is_said(tmp_path):
     assert "WARNING" in note
 
 
-@pytest.mark.parametrize("n_jobs", [1, 4])
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(4, marks=pytest.mark.heavy)])
 def test_a_callback_keeps_the_dashboard_current(n_jobs, tmp_path):
     study, callback = make(storage=storage_of("sqlite", tmp_path), **STATED), Publish(every=5)
     study.optimize(simple, n_trials=13, n_jobs=n_jobs, callbacks=[callback])

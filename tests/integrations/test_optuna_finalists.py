@@ -96,7 +96,7 @@ def of_three_kinds(trials, direction="maximize"):
     return study
 
 
-@pytest.mark.parametrize("n_jobs", [2, 4])
+@pytest.mark.parametrize("n_jobs", [2, pytest.param(4, marks=pytest.mark.heavy)])
 def test_threads_confirm_as_often_as_they_should(storage, n_jobs):
     if n_jobs == 4 and not isinstance(storage, optuna.storages.InMemoryStorage):
         n_jobs = 3
@@ -121,6 +121,7 @@ random_study(storage).optimize(accuracy, n_trials=40, callbacks=[ConfirmFinalist
 """
 
 
+@pytest.mark.heavy
 def test_processes_share_the_confirmations(tmp_path):
     path = str(tmp_path / "journal.log")
     storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(path))

@@ -110,10 +110,10 @@ def pruned_after(noise, others, worse, run, steps=60):
     return None
 
 
-@pytest.mark.parametrize("others", [1, 10])
+@pytest.mark.parametrize("others", [pytest.param(1, marks=pytest.mark.heavy), 10])
 @pytest.mark.parametrize("noise", NOISES)
 def test_an_equal_challenger_is_given_up_in_at_most_delta_of_runs(noise, others):
-    runs = 250
+    runs = 150
     wrong = sum(pruned_after(NOISES[noise], others, 0.0, run) is not None for run in range(runs))
     assert binomtest(wrong, runs, DELTA, alternative="greater").pvalue > 1e-4, f"{wrong} of {runs}"
 

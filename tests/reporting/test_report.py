@@ -228,6 +228,7 @@ def test_what_is_ruled_out_is_shaded_and_told():
     assert "No value of any parameter is ruled out yet" in read(svm()).text
 
 
+@pytest.mark.heavy
 def test_of_many_parameters_those_left_out_are_named():
     rng = np.random.default_rng(0)
     space = mb.Space({f"p{i}": mb.Float(0, 1) for i in range(30)})
