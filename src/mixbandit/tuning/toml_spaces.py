@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from mixbandit._checks import as_path, shown
+from mixbandit._checks import as_path, clipped, shown
 from mixbandit.errors import InvalidInput
 from mixbandit.tuning.parameters import Categorical, Float, Int, Parameter
 
@@ -33,7 +33,7 @@ def read_toml(path: str | os.PathLike[str]) -> Written:
     import tomllib  # only those who read one need it
 
     file = as_path(path, "path")
-    source = str(file)
+    source = clipped(str(file))
     try:
         tables = tomllib.loads(file.read_bytes().decode())
     except FileNotFoundError:
