@@ -83,6 +83,16 @@ def sometimes(trial):
         raise optuna.TrialPruned
     return x
 
+def measured(trial):
+    import optuna
+    x, values = trial.suggest_float("x", 0.0, 1.0), []
+    for step in range(12):
+        values.append(x + 0.01 * random.random())
+        trial.report(values[-1], step)
+        if trial.should_prune():
+            raise optuna.TrialPruned
+    return sum(values) / len(values)
+
 def beyond(parameters):
     return 7.0 if parameters["x"] == 0.0 else 0.5
 
@@ -222,6 +232,22 @@ def test_a_value_that_contradicts_what_was_stated_is_told_and_the_study_goes_on(
     assert "refute" in said
     assert "Look closer" in said
     assert count("train.beyond.journal", "COMPLETE") == 5
+
+
+def test_trials_are_pruned_only_if_that_is_asked_for(folder):
+    """Optuna's default would be its median pruner, which certificates do not allow for."""
+    tune("train:measured", "--trials", 12, "--seed", 0)
+    assert count("train.measured.journal", "PRUNED") == 0
+    tune("train:measured", "--trials", 12, "--seed", 0, "--prune", "--study", "pruned")
+    pruned = [t for t in study_in("train.measured.journal", "pruned").trials if t.state == TrialState.PRUNED]
+    assert pruned
+    assert all("worse than" in trial.user_attrs["mixbandit_pruned"] for trial in pruned)
+    certified = tune("train:measured", "--trials", 12, "--prune", "--confirm", 3, "--study", "c", "--sigma", 0.1,
+                     "--range", 0, 2)  # fmt: skip
+    assert re.search(r"[12]?\d of 12 trials, 3 of 3 confirmations", certified.output)
+    assert "its expected value is at least" in certified.output
+    assert "only confirmations" in tune("train:measured", "--prune", *STATED, code=2).output
+    assert "reports no steps" in tune("train:accuracy", "--space", "space.toml", "--prune", code=2).output
 
 
 def test_no_trial_begins_after_the_timeout():

@@ -44,6 +44,14 @@ def tune(
     ] = None,
     study: Annotated[str | None, typer.Option(help="The name of the study. By default MODULE:OBJECTIVE.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="How many processes run trials.")] = 1,
+    prune: Annotated[
+        bool,
+        typer.Option(
+            "--prune",
+            help="Give up trials whose repeated measurements show that they are worse. Without --space: the objective "
+            "reports them, trial.report(score, step), and asks trial.should_prune().",
+        ),
+    ] = False,
     reward_range: stating.Range = None,
     samples: stating.Samples = None,
     sigma: stating.Sigma = None,
@@ -70,10 +78,15 @@ def tune(
     )  # fmt: skip
     if confirm and known is None:
         raise AssumptionsMissing("--confirm needs a statement about values")
+    if prune and space is not None:
+        raise typer.BadParameter("an objective that is called with parameters reports no steps", param_hint="--prune")
+    if prune and known is not None and not confirm:
+        raise typer.BadParameter("after a pruning only confirmations can be certified: add --confirm 10, say",
+                                 param_hint="--prune")  # fmt: skip
     source = f"{module}.{name}.journal" if storage is None else storage
     check_may_be_tuned(source)
     found_space = None if space is None else Space.from_toml(space)
-    job = Job(objective, source, study or objective, found_space, known, seed, trials)
+    job = Job(objective, source, study or objective, found_space, known, seed, trials, prune)
     out = Console(stderr=True) if as_json else console
     tuning = Tuning(job, confirm, jobs, timeout, watch_on(out))
     stop = tuning.run(direction)

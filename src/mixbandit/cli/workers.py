@@ -44,6 +44,7 @@ class Job:
     assumptions: Assumptions | None
     seed: int | None
     n_trials: int
+    prune: bool = False  # whether trials may be given up by their intermediate values
 
 
 @dataclass(frozen=True)
@@ -129,10 +130,13 @@ def work(job: Job, orders: Any, reports: Any, output: Any) -> None:
 def _study(job: Job) -> Any:
     optuna = import_extra("optuna", extra="optuna")
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    from mixbandit.integrations.optuna import MixBanditSampler
+    from mixbandit.integrations.optuna import CertifiedPruner, MixBanditSampler
 
     sampler = MixBanditSampler(seed=job.seed, space=job.space, n_trials=job.n_trials, assumptions=job.assumptions)
-    return optuna.load_study(study_name=job.study, storage=storage_to_tune(job.source), sampler=sampler)
+    # Optuna's own default would prune by values without a word, and certificates would be wrong.
+    pruner = CertifiedPruner() if job.prune else optuna.pruners.NopPruner()
+    storage = storage_to_tune(job.source)
+    return optuna.load_study(study_name=job.study, storage=storage, sampler=sampler, pruner=pruner)
 
 
 def _run(study: Any, number: int | None, objective: Objective, job: Job, signals: _Signals) -> Report | None:
