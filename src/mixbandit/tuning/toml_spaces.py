@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from mixbandit._checks import as_path, clipped, shown
+from mixbandit._checks import as_path, shown
 from mixbandit.errors import InvalidInput
 from mixbandit.tuning.parameters import Categorical, Float, Int, Parameter
 
@@ -17,6 +17,8 @@ _KEYS = {
     "int": ("type", "low", "high", "log", "step", "when"),
     _CATEGORICAL: ("type", "choices", "when"),
 }
+# Longer paths are cut in messages.
+_LONGEST = 300
 _EXAMPLE = '[learning_rate] with type = "float", low = 0.001, high = 1.0, log = true'
 
 
@@ -28,12 +30,17 @@ class Written(NamedTuple):
     conditions: dict[str, tuple[str, list[Any]]]
 
 
+def _name_of(path: str) -> str:
+    """A path for messages; of a very long one the end, where the name of the file is."""
+    return path if len(path) <= _LONGEST else f"…{path[-_LONGEST:]}"
+
+
 def read_toml(path: str | os.PathLike[str]) -> Written:
     """The parameters in a file, and their conditions; InvalidInput names the file, the parameter and the setting."""
     import tomllib  # only those who read one need it
 
     file = as_path(path, "path")
-    source = clipped(str(file))
+    source = _name_of(str(file))
     try:
         tables = tomllib.loads(file.read_bytes().decode())
     except FileNotFoundError:
