@@ -3,20 +3,11 @@
 import numpy as np
 import optuna
 
-from mixbandit.integrations.optuna import MixBanditSampler, as_distribution
+from mixbandit.integrations.optuna import MixBanditSampler
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 STATED = {"reward_range": (0.0, 1.0), "samples": 100}
 COMPLETE = (optuna.trial.TrialState.COMPLETE,)
-
-
-def suggest(trial, space):
-    """The parameters of a space, those that matter."""
-    found = {}
-    for name in sorted(space, key=lambda n: n in space.conditions):
-        if space.is_active(name, found):
-            found[name] = trial._suggest(name, as_distribution(space, name))
-    return found
 
 
 def of_everything(parameters):

@@ -12,11 +12,11 @@ import pytest
 from optuna.testing.pytest_samplers import BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase
 
 import mixbandit as mb
-from mixbandit.integrations.optuna import LOWER, UPPER, MixBanditSampler
+from mixbandit.integrations.optuna import LOWER, UPPER, MixBanditSampler, suggest
 from mixbandit.integrations.optuna import sampler as sampler_module
 from tests.helpers.runs import SPACE, objective, worth
 from tests.helpers.spaces import EVERYTHING
-from tests.integrations.studies import COMPLETE, STATED, make, of_everything, simple, suggest
+from tests.integrations.studies import COMPLETE, STATED, make, of_everything, simple
 
 
 class TestOptunasOwnCases(BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase):

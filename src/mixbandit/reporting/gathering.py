@@ -20,13 +20,13 @@ from mixbandit.tuning.moments import floors_over_time
 from mixbandit.tuning.parameters import Categorical, Float, Int, Parameter
 
 Progress = Callable[[str], None]
-# At so many moments of a run its guarantees are computed.
+# How many moments of a run to compute guarantees for.
 _LOOKS = 16
 _POSITIONS = 61
 _MOST_CHOICES = 10
 # Parameters of up to this many numbers are drawn number by number.
 _FEW = 8
-# So many slices are drawn, and so many trials in each.
+# The most slices to draw, and the most trials in each.
 MOST_SLICES, MOST_DOTS = 12, 1500
 
 
@@ -133,7 +133,7 @@ def _positions(parameter: Parameter, mine: float) -> Array:
 
 
 def thinned(count: int, most: int = MOST_DOTS) -> NDArray[np.int64]:
-    """Indices of at most so many of them, evenly spaced."""
+    """Evenly spaced indices below `count`, at most `most` of them."""
     return np.arange(0, count, max(math.ceil(count / most), 1))
 
 

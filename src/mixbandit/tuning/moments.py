@@ -75,7 +75,7 @@ def _floor(certificate: StudyCertificate, before: Judgement) -> Floor:
     row = safest(before, best, among=None if feasible is None else rows[feasible])
     worth = before.of_row(row)
     after = certificate.refuted_after
-    unknown = after is None and not certificate.trusted  # nobody says since when
+    unknown = after is None and not certificate.trusted  # since when is not known
     trusted = worth.trusted and not unknown and (after is None or n < after)
     guaranteed = worth.lower if before.assumptions.sign > 0.0 else worth.upper
     return Floor(n, worth.interval, guaranteed, before.given(row), worth.trials, trusted)

@@ -16,7 +16,7 @@ from mixbandit.integrations.optuna.trials import same_value, value_of
 from mixbandit.tuning import StudyCertificate
 from mixbandit.tuning.columns import Mask
 from mixbandit.tuning.evidence import Trials
-from mixbandit.tuning.runs import feasible_trials, is_given_up
+from mixbandit.tuning.runs import is_given_up
 from mixbandit.tuning.selection import NOMINATION
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Drawn:
         pruned = any(is_given_up(trial) for trial in trials)
         lucky = [trial for trial in usable if pruned and not trial.user_attrs.get(NOMINATION)]
         counted, later = _matched([t for t in usable if t.user_attrs.get(NOMINATION)] if pruned else usable, known)
-        return cls(known, counted, later, lucky, others, feasible_trials(counted), min(contradicting, default=None))
+        return cls(known, counted, later, lucky, others, known.feasible, min(contradicting, default=None))
 
 
 def _trials_of(certificate: StudyCertificate) -> Trials:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from optuna.study import Study
 
 _logger = logging.getLogger(__name__)
-# What is known of so many trials is kept; that of others is worked out again from what they reported.
+# How many trials to keep in memory per storage; others are worked out again from what they reported.
 _MOST_KEPT = 256
 
 

@@ -30,7 +30,7 @@ class Pace:
         self._looked_at: tuple[Any, int] = (None, 0)  # the study, and how many trials it had
 
     def is_due(self, study: Study, complete: int) -> bool:
-        """Whether it is due now that so many trials have completed; if so, it counts as done."""
+        """Whether it is due after `complete` completed trials; if so, it counts as done."""
         before, seen = self._looked_at
         due = complete >= (seen if before == identity(study) else 0) + self.every
         if due:
