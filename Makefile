@@ -10,7 +10,7 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 help:
 	@echo "make demo    set up, redraw Figure 1 of the paper and play three bandits (out/demo)"
 	@echo "make test    set up, then run the tests"
-	@echo "make battery hostile inputs at length: state machines, damaged files, kills (long; writes docs/battery.md)"
+	@echo "make battery hostile inputs at length: state machines, damaged files, kills (long; writes docs/results/battery.md)"
 	@echo "make lint    ruff and mypy"
 	@echo "make docs    build the documentation into site/"
 	@echo "make bench   compare speed with CVXPY and plain numpy (minutes)"

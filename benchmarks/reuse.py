@@ -1,6 +1,6 @@
 """What measuring every trial on the same rows does to bounds, and what fresh rows do.
 
-    python benchmarks/reuse.py [--quick] [--out docs/results/reuse.csv] [--picture docs/reuse.png]
+    python benchmarks/reuse.py [--quick] [--out docs/results/reuse.csv] [--picture docs/pictures/reuse.png]
 
 Labels are coin flips, so that every configuration's accuracy on new rows is exactly ½. A value is the accuracy on 300
 rows: the same ones for all trials (fixed), or others for each (fresh). Two searches:

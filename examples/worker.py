@@ -3,7 +3,7 @@
     python examples/worker.py study.journal svm 60  # processes on one machine
     python examples/worker.py postgresql+psycopg2://tuning@db.example.org/tuning svm 400  # or on many
 
-Without arguments it runs 20 trials on its own. docs/machines.md has the commands to start many.
+Without arguments it runs 20 trials on its own. docs/how-to/machines.md has the commands to start many.
 """
 
 import sys

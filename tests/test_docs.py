@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "docs" / "results"
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 TOLD = [*PAGES, *ROOT.glob("optunahub/**/*.md"), *ROOT.glob("src/**/*.py"), *ROOT.glob("examples/*.py")]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PROMISE = re.compile(r"at (all times|every moment) at once")
@@ -53,17 +53,17 @@ def test_there_is_code_to_run():
 @pytest.mark.parametrize(
     ("page", "folder", "tables"),
     [
-        ("paper", "paper", 5),
-        ("tuning", "tuning", 6),
-        ("coverage", ".", 5),
-        ("literature", ".", 1),
-        ("kernels", "kernels", 3),
-        ("honesty", "honesty", 1),
-        ("fixed_rows", ".", 1),
-        ("searching", "searching", 3),
-        ("sklearn", "search_cv", 1),
-        ("optuna", "pruners", 1),
-        ("machines", ".", 1),
+        ("results/paper", "paper", 5),
+        ("how-to/tuning", "tuning", 6),
+        ("results/coverage", ".", 5),
+        ("results/literature", ".", 1),
+        ("how-to/kernels", "kernels", 3),
+        ("results/honesty", "honesty", 1),
+        ("how-to/fixed-rows", ".", 1),
+        ("results/searching", "searching", 3),
+        ("how-to/sklearn", "search_cv", 1),
+        ("how-to/optuna", "pruners", 1),
+        ("how-to/machines", ".", 1),
     ],
 )
 def test_the_tables_of_a_page_are_those_of_its_results(page, folder, tables):
@@ -162,5 +162,5 @@ def test_what_the_readme_says_of_the_tuner_is_in_its_results():
     for tasks, words in (("unseen", "it is"), ("functions", "on six others")):
         shares = [found[tasks, *key] for key in order]
         assert f"{words} {shares[0]}, {shares[1]}, {shares[2]} and {shares[3]} %" in text
-    answers = [row["answer"] for row in rows("tuning/verdict.csv")]  # of version 0.1.0, in docs/tuning.md
+    answers = [row["answer"] for row in rows("tuning/verdict.csv")]  # of version 0.1.0, in docs/how-to/tuning.md
     assert answers == ["9 of 9 tasks", "3 of 9 tasks", "180 of 180 runs"]

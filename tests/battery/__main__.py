@@ -1,7 +1,7 @@
 """The battery at length: `python -m tests.battery`, or `make battery`.
 
 Every chunk of work is kept as soon as it is done, so that Ctrl-C loses little and the same command resumes. When all
-is done, it writes docs/battery.md and docs/results/battery.csv from what was kept. Exits with 1 if anything failed.
+is done, it writes docs/results/battery.md and docs/results/battery.csv from what was kept. Exits with 1 if anything failed.
 """
 
 import argparse
@@ -28,7 +28,7 @@ def main() -> int:
     parser.add_argument("--share", type=float, default=1.0, help="of the full length of every part, such as 0.01")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("out/battery"), help="what is done is kept here")
-    parser.add_argument("--no-page", action="store_true", help="leave docs/battery.md as it is")
+    parser.add_argument("--no-page", action="store_true", help="leave docs/results/battery.md as it is")
     parser.add_argument("--first", action="store_true", help="stop at the first part that fails")
     given = parser.parse_args()
     unknown = [name for name in given.parts if name not in PARTS]

@@ -1,7 +1,7 @@
 """Every public callable × each of its arguments × a table of odd values: it works, or our error names the value.
 
 A foreign exception, a hang, a NaN, an object that fails in use, or changed state after an error is a failure. Errors of
-the operating system are its own, where a path is given. `page` writes the errors that users see to docs/errors.md.
+the operating system are its own, where a path is given. `page` writes the errors that users see to docs/reference/errors.md.
 """
 
 import contextlib
@@ -334,4 +334,4 @@ def _quoted(message: str) -> str:
 
 
 if __name__ == "__main__":
-    page(Path("docs/errors.md").resolve())
+    page(Path("docs/reference/errors.md").resolve())

@@ -1,4 +1,4 @@
-"""docs/battery.md and docs/results/battery.csv, written by the run they report."""
+"""docs/results/battery.md and docs/results/battery.csv, written by the run they report."""
 
 import csv
 import io

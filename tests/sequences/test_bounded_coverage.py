@@ -55,5 +55,5 @@ def test_the_truth_is_rarely_missed(kind, m, level):
 @pytest.mark.heavy
 @pytest.mark.parametrize(("kind", "m", "level"), CELLS)
 def test_the_truth_is_missed_less_often_than_stated(kind, m, level):
-    runs = 100  # docs/coverage.md has more
+    runs = 100  # docs/results/coverage.md has more
     assert ever_missed(kind, m, level, runs, rounds=15) <= binom.isf(1e-3, runs, DELTA)

@@ -24,7 +24,7 @@ from mixbandit.paper.svm import SvmTuning
 def paper(
     what: Annotated[list[str], typer.Argument(help=f"One or more of {', '.join(sorted(PARTS))}; or all.")],
     reps: Annotated[
-        int | None, typer.Option("--reps", "-n", min=1, help="Repetitions; by default as many as in docs/paper.md.")
+        int | None, typer.Option("--reps", "-n", min=1, help="Repetitions; by default as many as in docs/results/paper.md.")
     ] = None,
     rounds: Annotated[int, typer.Option("--rounds", "-T", min=1, help="Rounds of the bandits.")] = 500,
     seed: Annotated[int, typer.Option(min=0)] = 0,

@@ -1,6 +1,6 @@
 """Keep the tables of a page in step with its results.
 
-    python -m mixbandit.paper.page docs/paper.md docs/results/paper
+    python -m mixbandit.paper.page docs/results/paper.md docs/results/paper
 
 Between <!-- table NAME --> and <!-- end --> the page gets the table of NAME.csv; with `| COLUMN, COLUMN` after NAME,
 these columns only.

@@ -16,7 +16,7 @@ from mixbandit._checks import Array
 from mixbandit.tuning.foresight import Foresight, Outlook, last_fit
 from mixbandit.tuning.space import Space, centre, enumerated, rounded
 
-# The settings below were chosen by measurement (docs/searching.md).
+# The settings below were chosen by measurement (docs/results/searching.md).
 # A score is the predicted mean plus one of these numbers of standard deviations, drawn for each trial.
 _BOLDNESS = (0.0, 1.0)
 # Candidates that are bred, and that are random.

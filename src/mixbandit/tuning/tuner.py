@@ -51,9 +51,9 @@ from mixbandit.tuning.space import Space
 from mixbandit.tuning.stored import TUNER, check_trials
 from mixbandit.tuning.trials import Told, Trial
 
-# Trials that are spread over the space: with fewer, searches settle too early (docs/searching.md).
+# Trials that are spread over the space: with fewer, searches settle too early (docs/results/searching.md).
 INITIAL = 10
-# For acting on bounds, chosen by measurement (docs/tuning.md): a twentieth of the half-width earns more than all of it.
+# For acting on bounds, chosen by measurement (docs/how-to/tuning.md): a twentieth of the half-width earns more than all of it.
 # Reported bounds are never scaled.
 EXPLORATION = 0.05
 

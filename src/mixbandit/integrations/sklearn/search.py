@@ -49,7 +49,7 @@ class MixBanditSearchCV(BaseSearchCV):  # type: ignore[misc]
       bounds folds that were not evaluated.
     - `delta`: the probability that an interval for a K-fold mean is wrong.
     - `batch_size`: fits chosen at the same time; by default as many as run in parallel. The search depends on it.
-    - `samples` is refused: folds reuse the same rows. docs/sklearn.md says what follows for new rows.
+    - `samples` is refused: folds reuse the same rows. docs/how-to/sklearn.md says what follows for new rows.
     - `estimator`, `scoring`, `n_jobs`, `refit`, `cv`, `verbose`, `pre_dispatch`, `random_state`, `error_score` and
       `return_train_score` are as in scikit-learn. With several scorers, `refit` names the one to search by; otherwise
       it is the first.
