@@ -59,7 +59,7 @@ def write_page(done: dict[str, tuple[Tally, float]], command: str, root: Path = 
     failures = [line for tally, _ in done.values() for line in tally.failures]
     if failures:
         text += "\n## Failures\n\n```\n" + "\n".join(failures) + "\n```\n"
-    write_atomically(root / "docs" / "battery.md", text)
+    write_atomically(root / "docs" / "results" / "battery.md", text)
     lines = io.StringIO()
     out = csv.writer(lines, lineterminator="\n")
     out.writerow(("part", "outcome", "count"))

@@ -117,8 +117,10 @@ def test_minimising_is_maximising_the_negative():
     assert down.best_possible == pytest.approx(1.0 - up.best_possible, abs=2e-3)
     assert down.gap == pytest.approx(up.gap, abs=2e-3)
     assert "at most" in str(down)
-    assert "Anything else is lower by at most" in str(down)
-    assert "Anything else is better by at most" in str(up)
+    assert "No other configuration beats it by more than" in str(down)
+    assert "none has an expected value below" in str(down)
+    assert "No other configuration beats it by more than" in str(up)
+    assert "none has an expected value above" in str(up)
 
 
 @pytest.mark.parametrize("kind", ["study", "frame of a study", "frame", "csv", "pairs"])

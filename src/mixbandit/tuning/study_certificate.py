@@ -107,29 +107,30 @@ class StudyCertificate(Certificate):
         configuration = str(self.action) if named is None else as_text(named, "named")
         low, high = (end + 0.0 for end in self.interval)  # without −0
         worth = f"at least {low:.4g}" if self._upwards else f"at most {high:.4g}"
-        better = "better" if self._upwards else "lower"
         sure = f"with probability {1 - self.delta:.6g}"
-        lines = [f"Use {configuration}: its expected value is {worth}, {sure} ({self._why})."]
-        if self.gap <= 0.0:
-            lines.append(f"Nothing else in the space is {better}{self._how}.")
-        else:
-            most = f"(at {'most' if self._upwards else 'least'} {self.best_possible + 0.0:.4g})"
-            lines.append(f"Anything else is {better} by at most {self.gap:.4g} {most}{self._how}.")
+        lines = [f"Use {configuration}: its expected value is {worth}, {sure} ({self._why}).", self._alternatives]
         if not self.trusted:
             lines.insert(0, f"WARNING: {self._refutation}; none of this is guaranteed:")
         return lines
 
     @property
     def _why(self) -> str:
-        tried = f"tried {self.tried} time{'' if self.tried == 1 else 's'}" if self.tried else "NOT TRIED"
-        who = "its own trials say so" if self.evidence == OWN_TRIALS else "a model of all trials says so"
-        return f"{tried}; {who}"
+        times = f"{self.tried} trial{'' if self.tried == 1 else 's'}"
+        if self.evidence == OWN_TRIALS:
+            return f"based on its own {times}"
+        return f"based on a model of all trials; {f'{times} of its own' if self.tried else 'NEVER TRIED'}"
 
     @property
-    def _how(self) -> str:
-        if not self.proven:
-            return "; NOT PROVEN, a search found no more" if self.trusted else ""
-        return "; that is the end of the stated range" if self.proof == "range" else ""
+    def _alternatives(self) -> str:
+        """How much better any other configuration can be, and how that is known."""
+        beaten = f" by more than {self.gap:.4g}" if self.gap > 0.0 else ""
+        if self.trusted and not self.proven:
+            return f"No other configuration was found to beat it{beaten} (NOT PROVEN: only what a search found)."
+        if not beaten:
+            return "No other configuration in the space beats it."
+        beyond = f"{'above' if self._upwards else 'below'} {self.best_possible + 0.0:.4g}"
+        end = ", the end of the stated range" if self.proof == "range" else ""
+        return f"No other configuration beats it{beaten}: none has an expected value {beyond}{end}."
 
     def details(self) -> str:
         """What the two lines rest on, what was left out, where the best can still be, and the audit."""
