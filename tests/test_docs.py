@@ -54,7 +54,7 @@ def test_there_is_code_to_run():
     ("page", "folder", "tables"),
     [
         ("results/paper", "paper", 5),
-        ("how-to/tuning", "tuning", 6),
+        ("results/tuners-0.1", "tuning", 6),
         ("results/coverage", ".", 5),
         ("results/literature", ".", 1),
         ("how-to/kernels", "kernels", 3),
@@ -162,5 +162,5 @@ def test_what_the_readme_says_of_the_tuner_is_in_its_results():
     for tasks, words in (("unseen", "it is"), ("functions", "on six others")):
         shares = [found[tasks, *key] for key in order]
         assert f"{words} {shares[0]}, {shares[1]}, {shares[2]} and {shares[3]} %" in text
-    answers = [row["answer"] for row in rows("tuning/verdict.csv")]  # of version 0.1.0, in docs/how-to/tuning.md
+    answers = [row["answer"] for row in rows("tuning/verdict.csv")]  # of version 0.1.0, in docs/results/tuners-0.1.md
     assert answers == ["9 of 9 tasks", "3 of 9 tasks", "180 of 180 runs"]

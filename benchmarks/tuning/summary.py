@@ -116,10 +116,17 @@ def _ablations(cells: dict[tuple[str, str, str], Cell]) -> list[tuple[str, ...]]
     for tuner, options in sorted({(tuner, options) for _, tuner, options in cells}, key=_place):
         found = [cell.first(ABLATION_SEEDS) for task in DEVELOPMENT if (cell := cells.get((task, tuner, options)))]
         if len(found) == len(DEVELOPMENT):
-            mean, recommended, ms = (np.mean([c[name].mean() for c in found]) for name in ("mean", "recommended", "ms"))
+            values = (_over_tasks([cell[name] for cell in found]) for name in ("mean", "recommended"))
+            ms = np.mean([cell["ms"].mean() for cell in found])
             setting = "default" if options == "{}" else options.strip("{}").replace('"', "")
-            rows.append((tuner, setting, f"{mean:.4f}", f"{recommended:.4f}", f"{ms:.1f}", *_ours(found)))
+            rows.append((tuner, setting, *values, f"{ms:.1f}", *_ours(found)))
     return rows
+
+
+def _over_tasks(runs: list[NDArray[np.float64]]) -> str:
+    """The mean over tasks of the means over seeds, and its standard error; the tasks are those, not a sample."""
+    error = np.sqrt(sum(values.var(ddof=1) / len(values) for values in runs)) / len(runs)
+    return f"{np.mean([values.mean() for values in runs]):.4f} ± {error:.4f}"
 
 
 def _certified(cells: dict[tuple[str, str, str], Cell]) -> list[tuple[str, ...]]:

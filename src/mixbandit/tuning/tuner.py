@@ -53,7 +53,7 @@ from mixbandit.tuning.trials import Told, Trial
 
 # Trials that are spread over the space: with fewer, searches settle too early (docs/results/searching.md).
 INITIAL = 10
-# For acting on bounds, chosen by measurement (docs/how-to/tuning.md): a twentieth of the half-width earns more than all of it.
+# For acting on bounds, chosen by measurement (docs/results/tuners-0.1.md): a twentieth of the half-width earns more.
 # Reported bounds are never scaled.
 EXPLORATION = 0.05
 
