@@ -59,11 +59,11 @@ def test_there_is_code_to_run():
         ("results/literature", ".", 1),
         ("how-to/kernels", "kernels", 3),
         ("results/honesty", "honesty", 1),
-        ("how-to/fixed-rows", ".", 1),
+        ("results/reuse", ".", 1),
         ("results/searching", "searching", 3),
-        ("how-to/sklearn", "search_cv", 1),
-        ("how-to/optuna", "pruners", 1),
-        ("how-to/machines", ".", 1),
+        ("results/search-cv", "search_cv", 1),
+        ("results/pruners", "pruners", 1),
+        ("results/workers", ".", 1),
     ],
 )
 def test_the_tables_of_a_page_are_those_of_its_results(page, folder, tables):
