@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -213,14 +214,70 @@ def test_a_missing_extra_is_named(monkeypatch):
 def test_paper_prints_the_table_in_the_papers_form_and_writes_everything(tmp_path):
     result = run(app, ["paper", "table1", "fig6", "fig1", "--reps", "1", "--rounds", "3", "--out", str(tmp_path)])
     assert result.exit_code == 0, result.output
-    for text in ("Raisin", "Maternal", "Banknotes", "mean acc", "max acc", "(0.818)", "Freq-TS", "A preview, not"):
+    for text in ("Raisin", "Maternal", "Banknotes", "mean acc", "max acc", "(0.818)", "Freq-TS"):
         assert text in result.output
     assert "nan" not in result.output
-    expected = {"table1", "table1-repetitions", "table1-time", "fig6", "fig1", "claims"}
-    assert {path.stem for path in tmp_path.glob("*.csv")} == expected
-    assert {path.name for path in tmp_path.glob("fig*.p*")} == {"fig1.pdf", "fig1.png", "fig6.pdf", "fig6.png"}
-    comment = (tmp_path / "table1.csv").read_text().splitlines()[0]
+    preview = tmp_path / "preview"
+    assert {path.stem for path in preview.glob("*.csv")} == {"table1", "table1-repetitions", "table1-time", "fig6"}
+    assert {path.name for path in preview.glob("fig*.p*")} == {"fig6.pdf", "fig6.png"}
+    comment = (preview / "table1.csv").read_text().splitlines()[0]
     assert comment == f"# mixbandit: {mb.__version__}; command: mixbandit paper table1 --reps 1 --rounds 3 --seed 0"
+    # Figure 1 is always at full scale.
+    assert {path.name for path in tmp_path.glob("*.*")} == {"fig1.csv", "fig1.pdf", "fig1.png", "claims.csv"}
+
+
+def test_paper_previews_judge_no_claim_and_leave_full_results_alone(tmp_path, monkeypatch):
+    from mixbandit.paper import parts
+
+    def fig2(*options):
+        result = run(app, ["paper", "fig2", "--seed", "3", "--out", str(tmp_path), *options])
+        assert result.exit_code == 0, result.output
+        return " ".join(result.output.split())
+
+    monkeypatch.setitem(parts.REPETITIONS, "fig2", 2)
+    first = fig2("--reps", "1")
+    assert "preview of 1 repetition, made in" in first
+    assert re.search(r"The full run is 2 repetitions: about \d+ (second|minute)s? at this pace", first)
+    assert "mixbandit paper fig2 --seed 3 --out" in first
+    assert "holds" not in first
+    assert not (tmp_path / "claims.csv").exists()
+
+    full = fig2()
+    assert "holds" in full
+    assert "This is a preview" not in full
+    kept = {path.name: path.read_bytes() for path in tmp_path.glob("*.*")}
+    assert set(kept) == {"fig2.csv", "fig2.pdf", "fig2.png", "claims.csv"}
+    assert "--reps 2" in kept["claims.csv"].decode()
+
+    again = fig2("--reps", "1")
+    assert "how long it takes is not known" in again  # nothing was left to do
+    assert {path.name: path.read_bytes() for path in tmp_path.glob("*.*")} == kept
+
+
+def test_paper_estimates_the_full_run_from_repetitions_and_rounds():
+    from rich.progress import Progress
+
+    from mixbandit.cli.paper import _preview
+    from mixbandit.cli.shared import Meter
+    from mixbandit.paper.parallel import Workers
+    from mixbandit.paper.parts import Plan
+
+    now = [0.0]
+    meter = Meter(Progress(get_time=lambda: now[0], disable=True))
+    meter("a", 2, 30)  # two were stored
+    for done, seconds in ((3, 40.0), (4, 41.0), (5, 43.0)):  # the first waits for imports and compilation
+        now[0] = seconds
+        meter("a", done, 30)
+    assert (meter.pace, meter.elapsed) == (1.5, 43.0)
+    # 15 cells of 100 repetitions, 1.5 seconds for each tenth of one: 15 × 100 × 15 seconds.
+    text = _preview(Plan(Path("here"), 2, 50, workers=Workers(2)), "table1", meter)
+    assert "preview of 2 repetitions × 50 rounds, made in 43 seconds" in text
+    assert "The full run is 100 repetitions × 500 rounds: about 6.2 hours at this pace." in text
+    assert text.endswith("  mixbandit paper table1 --jobs 2 --out here")
+    # Rounds alone make a preview, too, and more repetitions than the full run has do not count.
+    plans = [Plan(Path("here"), reps, rounds) for reps, rounds in ((None, 500), (200, 600), (None, 100), (50, 500))]
+    assert [plan.share("table1") for plan in plans] == [1, 1, 0.2, 0.5]
+    assert [plan.share("fig2") for plan in plans] == [1, 1, 1, 1]
 
 
 @pytest.mark.parametrize(

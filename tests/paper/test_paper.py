@@ -299,4 +299,6 @@ def test_a_cluster_does_not_change_a_digit(tmp_path, backend):
         arguments = ["paper", "fig2", "fig6", "--reps", "3", "--rounds", "6", "--out", str(tmp_path / name)]
         result = CliRunner().invoke(app, [*arguments, *options])
         assert result.exit_code == 0, result.output
-    assert texts(tmp_path / "cluster") == texts(tmp_path / "alone")
+    alone = texts(tmp_path / "alone" / "preview")
+    assert set(alone) == {"fig2.csv", "fig6.csv"}
+    assert texts(tmp_path / "cluster" / "preview") == alone

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -13,29 +14,31 @@ from rich import box
 from rich.table import Table
 
 from mixbandit._extras import import_extra
-from mixbandit.cli.shared import console, expand, metered
+from mixbandit.cli.shared import Meter, console, expand, metered, spoken
 from mixbandit.paper import table1
 from mixbandit.paper.parallel import BACKENDS, Workers, cluster
-from mixbandit.paper.parts import BANDITS, PARTS, REPETITIONS, Part, Plan, record_claims
+from mixbandit.paper.parts import BANDITS, PARTS, REPETITIONS, ROUNDS, Part, Plan, record_claims
 from mixbandit.paper.published import TABLE1, Claim
 from mixbandit.paper.svm import SvmTuning
+
+OUT = Path("out/paper")
 
 
 def paper(
     what: Annotated[list[str], typer.Argument(help=f"One or more of {', '.join(sorted(PARTS))}; or all.")],
     reps: Annotated[
-        int | None, typer.Option("--reps", "-n", min=1, help="Repetitions; by default as many as in docs/results/paper.md.")
+        int | None,
+        typer.Option("--reps", "-n", min=1, help="Repetitions; by default as many as in docs/results/paper.md."),
     ] = None,
-    rounds: Annotated[int, typer.Option("--rounds", "-T", min=1, help="Rounds of the bandits.")] = 500,
+    rounds: Annotated[int, typer.Option("--rounds", "-T", min=1, help="Rounds of the bandits.")] = ROUNDS,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes.")] = 1,
     backend: Annotated[str, typer.Option(help=f"Where they run: {', '.join(BACKENDS)}.")] = "loky",
-    out: Annotated[Path, typer.Option(help="Folder for results and pictures; a stopped run resumes there.")] = Path(
-        "out/paper"
-    ),
+    out: Annotated[Path, typer.Option(help="Folder for results and pictures; a stopped run resumes there.")] = OUT,
 ) -> None:
     """Redraw the figures and tables of the paper, and say which of its claims hold here.
 
+    Fewer repetitions or rounds give a preview: its numbers, its pictures and the time of a full run, but no verdicts.
     The numbers do not depend on the number of jobs, the backend or interruptions.
     """
     wanted = expand(what, tuple(PARTS))
@@ -43,22 +46,28 @@ def paper(
         raise typer.BadParameter(f"{backend!r} is not one of {', '.join(BACKENDS)}", param_hint="--backend")
     _check_before_hours_of_work(wanted, out)
     workers = Workers(jobs, backend)
-    parts: list[Part] = []
+    judged: list[Part] = []
     with cluster(workers):
         for name in (name for name in PARTS if name in wanted):
             with metered(out) as meter:
                 plan = Plan(out, reps, rounds, seed, workers, meter)
                 part = PARTS[name](plan)
-            parts.append(part)
             # Jobs, backend and folder do not affect the numbers, so the recorded command leaves them out.
             played = f" --rounds {rounds}" if name in BANDITS else ""
             command = f"mixbandit paper {name} --reps {plan.repetitions(name)}{played} --seed {seed}"
-            _report(part, [*part.write(out, command=command), record_claims(out, part, command)])
-            if plan.repetitions(name) < REPETITIONS[name] or (name in BANDITS and rounds < Plan(out).rounds):
-                full = f"{REPETITIONS[name]} repetitions" + (f" of {Plan(out).rounds} rounds" if played else "")
-                console.print(f"A preview, not a check: the full {name} takes {full}.", highlight=False)
-    claims = [claim for part in parts for claim in part.claims if part.name != "deviations"]
-    if len(parts) > 1 and claims:
+            console.print(f"\n[bold]{part.title}[/bold]")
+            if name == "table1":
+                console.print(_accuracies(part.results))
+            if plan.share(name) < 1:  # beside the results of a full run, never in their place
+                console.print(_preview(plan, name, meter), highlight=False, markup=False)
+                paths = part.write(out / "preview", command=command)
+            else:
+                judged.append(part)
+                console.print(_claims(part.claims))
+                paths = [*part.write(out, command=command), record_claims(out, part, command)]
+            console.print(f"Written: {', '.join(map(str, paths))}", highlight=False)
+    claims = [claim for part in judged for claim in part.claims if part.name != "deviations"]
+    if len(judged) > 1 and claims:
         kept = sum(claim.holds for claim in claims)
         console.print(f"\n{kept} of {len(claims)} claims of the paper hold here.", highlight=False)
 
@@ -73,12 +82,22 @@ def _check_before_hours_of_work(wanted: Sequence[str], out: Path) -> None:
         raise typer.BadParameter(f"cannot write to {out}", param_hint="--out")
 
 
-def _report(part: Part, paths: Sequence[Path]) -> None:
-    console.print(f"\n[bold]{part.title}[/bold]")
-    if part.name == "table1":
-        console.print(_accuracies(part.results))
-    console.print(_claims(part.claims))
-    console.print(f"Written: {', '.join(map(str, paths))}", highlight=False)
+def _preview(plan: Plan, name: str, meter: Meter) -> str:
+    """What a small run is, and what the full one takes."""
+    n, played = plan.repetitions(name), name in BANDITS
+    done = f"{n} repetition{'s' * (n > 1)}" + (f" × {plan.rounds} rounds" if played else "")
+    full = f"{REPETITIONS[name]} repetitions" + (f" × {ROUNDS} rounds" if played else "")
+    takes = "how long it takes is not known, because all of these results were stored"
+    if meter.pace is not None:
+        counted = meter.total * min(1.0, REPETITIONS[name] / n)  # of the repetitions done, those that the full run has
+        takes = f"about {spoken(meter.pace * counted / plan.share(name))} at this pace"
+    chosen = {"--seed": plan.seed, "--jobs": plan.workers.jobs, "--backend": plan.workers.backend, "--out": plan.folder}
+    usual = {"--seed": 0, "--jobs": 1, "--backend": "loky", "--out": OUT}
+    options = [text for o, value in chosen.items() if value != usual[o] for text in (o, str(value))]
+    return (
+        f"This is a preview of {done}, made in {spoken(meter.elapsed)}. It does not judge the claims of the paper.\n"
+        f"The full run is {full}: {takes}.\n  {shlex.join(['mixbandit', 'paper', name, *options])}"
+    )
 
 
 def _claims(claims: Sequence[Claim]) -> Table:

@@ -57,6 +57,24 @@ class Meter:
     def __init__(self, bar: Progress) -> None:
         self._bar, self._task = bar, bar.add_task("", total=None, fresh=0)
         self._label, self._done, self._stored = "", 0, 0
+        self.total = 0
+        self._start, self._finished = bar.get_time(), list[float]()  # when fresh repetitions were done
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the start."""
+        return self._bar.get_time() - self._start
+
+    @property
+    def pace(self) -> float | None:
+        """Seconds per repetition, with the jobs of this run; None if all results were stored.
+
+        The first one counts only if it is the only one: it waits for imports, compilation and processes.
+        """
+        if not self._finished:
+            return None
+        first, *others = self._finished
+        return (others[-1] - first) / len(others) if others else first - self._start
 
     def __call__(self, label: str, done: int, total: int) -> None:
         """`done` of `total` repetitions are done; the next piece is called `label`."""
@@ -64,8 +82,9 @@ class Meter:
             if self._label and not console.is_terminal:
                 console.print(f"{self._done}/{total} done, up to {self._label}", highlight=False)
             self._label, self._stored = label, self._stored + done - self._done
-        self._done = done
-        self._bar.update(self._task, description=label, completed=done, total=total, fresh=done - self._stored)
+        self._done, self.total, fresh = done, total, done - self._stored
+        self._finished += [self._bar.get_time()] * (fresh - len(self._finished))
+        self._bar.update(self._task, description=label, completed=done, total=total, fresh=fresh)
 
 
 @contextlib.contextmanager
@@ -118,6 +137,13 @@ def measured(
     """Measure all cells with a progress bar."""
     with metered(out) as meter:
         return measure_all(measure, cells, labels, runs, folder=out, workers=workers, progress=meter)
+
+
+def spoken(seconds: float) -> str:
+    """A duration in words: "40 seconds", "12 minutes", "2.5 hours"."""
+    if seconds < 90:
+        return f"{seconds:.0f} second{'' if round(seconds) == 1 else 's'}"
+    return f"{seconds / 60:.0f} minutes" if seconds < 90 * 60 else f"{seconds / 3600:.1f} hours"
 
 
 def expand(given: Sequence[str], known: tuple[str, ...]) -> list[str]:

@@ -22,6 +22,10 @@ Table = tuple[Sequence[str], Sequence[Sequence[Any]]]
 
 # As often as in the paper if it repeats; Figures 2, 4 and 5 show one function each there, and are counted here.
 REPETITIONS = {"fig1": 1, "fig2": 20, "table1": 100, "fig3": 100, "fig4": 50, "fig5": 100, "fig6": 10, "deviations": 10}
+ROUNDS = 500
+
+BANDITS = ("table1", "fig3", "fig6", "deviations")
+"""The parts whose bandits play `rounds`."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ class Plan:
 
     folder: Path
     reps: int | None = None  # None for REPETITIONS
-    rounds: int = 500  # of the bandits
+    rounds: int = ROUNDS  # of the bandits
     seed: int = 0
     workers: Workers = ALONE
     progress: Callable[[str, int, int], None] = lambda label, done, total: None
@@ -51,6 +55,11 @@ class Plan:
 
     def repetitions(self, part: str) -> int:
         return REPETITIONS[part] if self.reps is None else self.reps
+
+    def share(self, part: str) -> float:
+        """The part of the full work that this does; with less than 1 it is a preview, which judges no claim."""
+        played = min(1.0, self.rounds / ROUNDS) if part in BANDITS else 1.0
+        return min(1.0, self.repetitions(part) / REPETITIONS[part]) * played
 
 
 @dataclass(frozen=True)
@@ -163,9 +172,6 @@ PARTS: dict[str, Callable[[Plan], Part]] = {
 }
 """The parts, ordered so that short ones come first and nothing is done twice."""
 
-
-BANDITS = ("table1", "fig3", "fig6", "deviations")
-"""The parts whose bandits play `rounds`."""
 
 CLAIMS = ("part", "where", "claim", "seen here", "holds", "command")
 
