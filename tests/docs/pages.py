@@ -11,7 +11,7 @@ PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 
 _FENCE = re.compile(r"^(?P<indent> *)```(?P<rest>.*)$")
 # "Put this into `train.py`:" before a block: the reader is to make a file of it.
-_FILE = re.compile(r"`(?P<name>[\w-]+\.\w+)`:\s*\Z")
+_FILE = re.compile(r"`(?P<name>[\w-]+\.(?:py|toml|csv|json|sh|ya?ml|txt|cfg|ini))`:\s*\Z")
 
 
 class Block(NamedTuple):
