@@ -2,13 +2,13 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
-PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PIP = $(BIN)/python -m pip install --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-heavy battery lint docs bench clean
 
 help:
-	@echo "make demo    set up, redraw Figure 1 of the paper and play three bandits (out/demo)"
+	@echo "make demo    set up a small environment, tune a classifier, certify it, play the paper's bandits (out/demo)"
 	@echo "make test    set up, then run the tests"
 	@echo "make battery hostile inputs at length: state machines, damaged files, kills (long; writes docs/results/battery.md)"
 	@echo "make lint    ruff and mypy"
@@ -17,11 +17,12 @@ help:
 
 # A stamp per set of extras: reinstall only when the dependencies change.
 $(VENV)/stamp-%: pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) --editable ".[$*]"
-	touch $@
+	@echo "Installing mixbandit[$*] into $(VENV), once:"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) --editable ".[$*]"
+	@touch $@
 
-demo: $(VENV)/stamp-all
+demo: $(VENV)/stamp-demo
 	$(BIN)/mixbandit demo
 
 test: $(VENV)/stamp-test

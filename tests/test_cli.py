@@ -18,17 +18,6 @@ run = CliRunner().invoke
 PNG = b"\x89PNG"
 
 
-def test_demo_draws_figure_1_and_says_how_much_narrower(tmp_path):
-    result = run(app, ["demo", "--out", str(tmp_path)])
-    assert result.exit_code == 0
-    assert "CMM-UCB" in result.output
-    assert "50.0%" in result.output
-    assert "Worth at least" in result.output
-    assert "proven by branch" in result.output
-    for picture in ("figure1.png", "regret.png"):
-        assert (tmp_path / picture).read_bytes().startswith(PNG)
-
-
 def test_coverage_prints_a_verdict_and_a_picture(tmp_path):
     arguments = ["coverage", "--sequence", "standard", "--sequence", "bayes-wrong", "--design", "all"]
     arguments += ["-d", "2", "-T", "10", "-n", "20", "--out", str(tmp_path)]
