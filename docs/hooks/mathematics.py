@@ -14,8 +14,9 @@ FORMULA = re.compile(
     r'<(?P<tag>span|div) class="arithmatex">\\(?P<open>[(\[])(?P<tex>.*?)\\[)\]]</(?P=tag)>', re.DOTALL
 )
 NAMESPACE = "http://www.w3.org/1998/Math/MathML"
-SIGNS = {":": ":", "±": "±", "~": "∼", "⊥": "⊥", "⟺": "⟺", "′": "′"}  # latex2mathml takes these for letters
-FENCES = set("‖|{}[]⌊⌋⌈⌉")
+# Signs that latex2mathml takes for letters, or for their ASCII relatives.
+SIGNS = {":": ":", "±": "±", "~": "∼", "*": "∗", "⊥": "⊥", "⟺": "⟺", "′": "′"}
+TIGHT = set("‖|{}[]⌊⌋⌈⌉/")
 THIN = "0.167em"
 LIMITS = {"min", "max", "inf", "sup"}
 
@@ -39,7 +40,8 @@ def mathml(tex: str, block: bool) -> str:
         _correct(element, block)
     for element in root.iter():
         for before, after in zip(element, list(element)[1:], strict=False):
-            if before.get("lspace") == THIN and (after.text == "(" or (len(after) and after[0].text == "(")):
+            opens = after.text == "(" or (len(after) and after[0].text == "(")
+            if before.get("lspace") == THIN and (opens or after.get("lspace") == THIN):
                 before.set("rspace", "0em")
     text = "".join(root.itertext())
     if "\\" in text or "&" in text:
@@ -53,7 +55,7 @@ def _correct(element: ElementTree.Element, block: bool) -> None:
     children = list(element)
     if element.tag in ("mi", "mo") and text in SIGNS:
         element.tag, element.text = "mo", SIGNS[text]
-    elif element.tag in ("mi", "mo") and text in FENCES:
+    elif element.tag in ("mi", "mo") and text in TIGHT:
         element.tag = "mo"
         if "stretchy" not in element.attrib:
             element.attrib = {"stretchy": "false", "lspace": "0em", "rspace": "0em"}
