@@ -35,6 +35,16 @@ def test_a_choice_whose_reward_is_lost_still_counts():
     assert min(bound.widths, bound.hindsight) >= regret
 
 
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_minute_without_results_changes_nothing(strict):
+    policy = make("CMMUCB", strict=strict)
+    play(policy, 3)
+    policy.ask()
+    before = everything(policy)
+    policy.tell([], [])
+    assert everything(policy) == before
+
+
 def test_a_reward_that_could_not_be_learnt_is_refused_at_once():
     policy = make("CMMUCB", strict=True)
     first, second = policy.ask(n=2)

@@ -96,6 +96,8 @@ class State(NamedTuple):
 
     def told(self, choices: list[Choice], rewards: Array, levels: list[float | None]) -> State:
         """After these rewards, which count at once."""
+        if not choices:
+            return self
         first = choices[0]
         if len(choices) == 1 and first.direction is not None and levels[0] is None:
             moment = self.moment.after_choice(first.row[None], first.direction, rewards)
