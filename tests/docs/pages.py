@@ -82,7 +82,7 @@ def outputs(path):
 
 def name(path):
     """The path of a page from the root of the project."""
-    return path.relative_to(ROOT).as_posix()
+    return path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else path.name
 
 
 @functools.cache

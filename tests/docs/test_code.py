@@ -60,7 +60,7 @@ def test_every_block_says_what_it_is(page):
 
 
 def test_every_text_is_compared_with_what_is_printed():
-    PRINTED = {}
+    from tests.docs.test_commands import PRINTED
 
     listed, forgotten = NOT_COMPARED.keys() | PRINTED.keys(), []
     for page in PAGES:
