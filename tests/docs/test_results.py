@@ -14,7 +14,7 @@ TABLES = [
     ("results/tuners-0.1", "tuning", 6),
     ("results/coverage", ".", 5),
     ("results/literature", ".", 1),
-    ("how-to/kernels", "kernels", 3),
+    ("results/kernels", "kernels", 3),
     ("results/honesty", "honesty", 1),
     ("results/reuse", ".", 1),
     ("results/searching", "searching", 3),
