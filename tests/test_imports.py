@@ -152,6 +152,7 @@ INSIDE = {
         "list_certificate",
         "searches",
         "fixed_rows",
+        "fitted",
         "guaranteed",
         "certification",
         "confirming",

@@ -46,6 +46,7 @@ from mixbandit.tuning import (
     best_guaranteed,
     certify,
     certify_finalists,
+    certify_fitted,
 )
 
 __version__ = "0.2.0.dev0"
@@ -94,6 +95,7 @@ __all__ = [
     "best_guaranteed",
     "certify",
     "certify_finalists",
+    "certify_fitted",
     "compare_means",
     "learn_in_shards",
     "load",

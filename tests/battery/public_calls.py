@@ -736,6 +736,17 @@ def _finalists() -> Arguments:
     return {"finalists": _history(), "assumptions": mb.Assumptions((0, 1), 100)}
 
 
+class _AlwaysYes:
+    """A classifier."""
+
+    def predict(self, X: Any) -> Any:
+        return np.ones(len(X), dtype=int)
+
+
+def _fitted() -> Arguments:
+    return {"model": {"yes": _AlwaysYes()}, "X": [[0.0], [1.0]], "y": [1, 0], "delta": 0.05}
+
+
 def _one_finalist() -> Arguments:
     return {**_finalists(), "finalists": [({"C": 1.0}, 0.5)]}
 
@@ -843,6 +854,7 @@ CALLS: tuple[Call, ...] = (
     Call("certify", _certifying_a_list, variant="a fixed list"),
     Call("certify", _certifying_a_table, variant="a table"),
     Call("certify_finalists", _finalists),
+    Call("certify_fitted", _fitted),
     Call("report", _reporting),
     Call("best_guaranteed", _guaranteeing),
     Call("optuna.plot_certificate", _drawing(target_name="accuracy")),

@@ -2,6 +2,7 @@
 
 from mixbandit.tuning.assumptions import Assumptions
 from mixbandit.tuning.certification import certify
+from mixbandit.tuning.fitted import certify_fitted
 from mixbandit.tuning.fixed_rows import certify_finalists
 from mixbandit.tuning.guaranteed import best_guaranteed
 from mixbandit.tuning.list_certificate import ListCertificate
@@ -29,4 +30,5 @@ __all__ = [
     "best_guaranteed",
     "certify",
     "certify_finalists",
+    "certify_fitted",
 ]

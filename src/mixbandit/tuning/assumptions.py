@@ -42,9 +42,9 @@ DIRECTIONS = ("maximize", "minimize")
 NOISES = ("gaussian",)
 ModelLike = FeatureMap | Kernel | Sequence[Kernel]
 """Features, a kernel, or a list of kernels."""
-# The default model of a function, chosen by measurement (docs/how-to/tuning.md): the length-scale on the unit box, times the
-# root of the number of parameters; the bound on the norm of the function, in widths of the range; the scales of the
-# mixture, in squared widths, and the one whose closed form is acted on.
+# The default model of a function, chosen by measurement (docs/how-to/tuning.md): the length-scale on the unit box,
+# times the root of the number of parameters; the bound on the norm of the function, in widths of the range; the scales
+# of the mixture, in squared widths, and the one whose closed form is acted on.
 LENGTHSCALE, NORM, SCALES, ACTING_SCALE = 0.2, 2.0, (0.01, 0.1, 1.0), 0.1
 # Beyond this many trials a kernel would take too long, and this many random Fourier features stand in for it.
 MOST_ROWS, FEATURES = 2000, 100

@@ -33,6 +33,7 @@ class ListCertificate(StudyCertificate):
     evidence: str = FIXED_LIST  # "fixed list", "fresh rows" or "these rows"
     tried: int = 0  # the configurations that were measured
     folds: int = 1
+    measure: str = "expected value"  # what a value estimates, in words
     adaptive: bool | None = False  # whether configurations were chosen by earlier values; None: not known
     on_these_rows: float = math.nan  # the measured value of `action`, the mean over folds
     configurations: Sequence[Mapping[str, Any]] = dataclasses.field(default=(), repr=False, compare=False)
@@ -110,14 +111,14 @@ class ListCertificate(StudyCertificate):
         better, most = ("larger", "at most") if upwards else ("smaller", "at least")
         other = "finalist" if self.evidence == FRESH_ROWS else "configuration on the list"
         by = f"{better} by more than {self.gap:.4g}" if self.gap > 0.0 else better
-        second = f"No other {other} ({self.tried} in all) has an expected value that is {by}."
+        second = f"No other {other} ({self.tried} in all) has {_article(self.measure)} {self.measure} that is {by}."
         if self.tried == 1:
             second = "Nothing else was measured, so nothing is known about alternatives."
         sure, best = f"with probability at least {1 - self.delta:.6g}", self.best_possible + 0.0
         lines = [
-            f"Use {configuration}: on new rows its expected value is {worst}, {sure}.",
+            f"Use {configuration}: on new rows its {self.measure} is {worst}, {sure}.",
             second,
-            f"Its expected value lies in [{low:.4g}, {high:.4g}]; the best one's is {most} {best:.4g}.",
+            f"Its {self.measure} lies in [{low:.4g}, {high:.4g}]; the best one's is {most} {best:.4g}.",
             f"All of this holds together {sure}, given {self.assumptions}.",
         ]
         if self.folds > 1:
@@ -168,3 +169,7 @@ def _equal(one: Any, other: Any) -> bool:
         return bool(np.all(one == other)) and np.shape(one) == np.shape(other)
     except Exception:  # estimators and arrays of users may raise anything
         return False
+
+
+def _article(noun: str) -> str:
+    return "an" if noun[0] in "aeiou" else "a"

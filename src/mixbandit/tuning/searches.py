@@ -205,10 +205,11 @@ def _scorer(search: Any, metric: str) -> str | None:
     scoring = getattr(search, "scoring", None)
     if isinstance(scoring, str):
         return scoring
-    return "r2" if scoring is None and _is_regressor(getattr(search, "estimator", None)) else None
+    return "r2" if scoring is None and is_regressor(getattr(search, "estimator", None)) else None
 
 
-def _is_regressor(estimator: Any) -> bool:
+def is_regressor(estimator: Any) -> bool:
+    """Whether scikit-learn takes this for a regressor."""
     tags = getattr(estimator, "__sklearn_tags__", None)
     kind = getattr(tags(), "estimator_type", None) if callable(tags) else None
     return kind == "regressor" or "RegressorMixin" in _kinds(estimator)

@@ -60,8 +60,9 @@ class FoldCertificate(ListCertificate):
         lines.append("A K-fold mean is that of the K models fitted for the folds; one refitted to all rows is another.")
         if self.listed is None:
             lines.append(
-                "Configurations were chosen by scores on these rows, and so by their luck. Confirm finalists on rows "
-                "that the search never saw: mb.certify_finalists([(parameters, value), …], samples=…, reward_range=…)."
+                "Configurations were chosen by scores on these rows, and so by their luck. Measure on rows that the "
+                "search never saw: mb.certify_fitted(search, X, y) for the accuracy of the refitted model, or "
+                "mb.certify_finalists([(parameters, value), …], samples=…, reward_range=…)."
             )
         else:
             lines.append(

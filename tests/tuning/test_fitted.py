@@ -1,0 +1,100 @@
+"""`certify_fitted`: the accuracy of fitted classifiers on fresh rows."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import mixbandit as mb
+
+X, y = load_breast_cancer(return_X_y=True)
+X, X_FRESH, y, Y_FRESH = train_test_split(X, y, test_size=200, random_state=0)
+PIPELINE = make_pipeline(StandardScaler(), LogisticRegression())
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return PIPELINE.fit(X, y)
+
+
+def test_a_search_is_certified_by_the_model_that_it_refitted():
+    search = GridSearchCV(PIPELINE, {"logisticregression__C": [0.1, 1.0]}).fit(X, y)
+    found = mb.certify_fitted(search, X_FRESH, Y_FRESH)
+    value = search.score(X_FRESH, Y_FRESH)
+    by_hand = mb.certify_finalists([(search.best_params_, value)], samples=200, reward_range=(0, 1))
+    assert found.interval == by_hand.interval
+    assert found.parameters == search.best_params_
+    assert found.on_these_rows == value
+    assert f"on new rows its accuracy is at least {found.interval[0]:.4g}, with probability at least 0.95" in str(found)
+    assert "Nothing else was measured" in str(found)
+
+
+def test_several_models_share_delta(fitted):
+    forest = RandomForestClassifier(random_state=0, n_estimators=10).fit(X, y)
+    found = mb.certify_fitted({"linear": fitted, "forest": forest}, X_FRESH, Y_FRESH, delta=0.1)
+    values = [
+        ({"model": "linear"}, fitted.score(X_FRESH, Y_FRESH)),
+        ({"model": "forest"}, forest.score(X_FRESH, Y_FRESH)),
+    ]
+    by_hand = mb.certify_finalists(values, samples=200, reward_range=(0, 1), delta=0.1)
+    assert found.of({"model": "forest"}).interval == by_hand.of({"model": "forest"}).interval
+    assert found.parameters == by_hand.parameters
+    assert "No other finalist (2 in all) has an accuracy that is larger" in str(found)
+
+
+def test_a_single_model_is_called_by_its_class(fitted):
+    assert mb.certify_fitted(fitted, X_FRESH, Y_FRESH).parameters == {"model": "Pipeline"}
+
+
+@pytest.mark.parametrize("truth", [0.5, 0.9, 0.99])
+def test_the_floor_is_above_the_truth_in_at_most_delta_of_all_draws(truth):
+    """Exactly, over all numbers of rows that a classifier can get right."""
+
+    class Right:
+        """Right on the first `hits` of 60 rows."""
+
+        def __init__(self, hits):
+            self.hits = hits
+
+        def predict(self, rows):
+            return (np.arange(len(rows)) < self.hits).astype(int)
+
+    ones = np.ones(60, dtype=int)
+    ends = [mb.certify_fitted({"m": Right(hits)}, ones, ones).interval if hits else (0.0, 1.0) for hits in range(61)]
+    missed = sum(binom.pmf(hits, 60, truth) for hits, (low, high) in enumerate(ends) if not low <= truth <= high)
+    assert missed <= 0.05
+    assert ends[57][0] > 0.8
+
+
+def test_text_labels(fitted):
+    named = np.where(y == 1, "benign", "malignant")
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, named)
+    found = mb.certify_fitted(model, X_FRESH, np.where(Y_FRESH == 1, "benign", "malignant"))
+    assert found.interval == mb.certify_fitted(fitted, X_FRESH, Y_FRESH).interval
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"model": Ridge()}, "is a regressor"),
+        ({"model": LogisticRegression}, "model must be a fitted classifier"),
+        ({"model": {}}, "empty dict"),
+        ({"model": {"a": 3}}, "model must be a fitted classifier"),
+        ({"model": LogisticRegression()}, "cannot predict these rows: .*not fitted"),
+        ({"X": X_FRESH[:, :3]}, "cannot predict these rows"),
+        ({"y": Y_FRESH[:-1]}, "a prediction for every label"),
+        ({"y": Y_FRESH[:, None]}, "y must be a vector"),
+        ({"y": []}, "y must be a vector"),
+        ({"y": np.where(Y_FRESH == 1, np.nan, 0.0)}, "missing labels"),
+        ({"y": np.where(Y_FRESH == 1, "benign", "malignant")}, "no label in y is a class"),
+        ({"delta": 0.7}, "delta"),
+    ],
+)
+def test_what_cannot_be_certified(fitted, change, message):
+    with pytest.raises(mb.InvalidInput, match=message):
+        mb.certify_fitted(**{"model": fitted, "X": X_FRESH, "y": Y_FRESH, **change})
