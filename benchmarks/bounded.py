@@ -25,6 +25,10 @@ from mixbandit.paper.store import write_table
 SAMPLES, DELTA, NORM_BOUND, SIGMA = 100, 0.05, 2.0, 0.05
 PROMISING = 20
 SEED = 0
+COLUMNS = [
+    "task", "model", "method", "runs", "lower", "truth", "closed", "lower error", "closed error", "seconds", "refuted",
+    "runs missed",
+]  # fmt: skip
 
 
 def hill(x: Any) -> Any:
@@ -125,6 +129,11 @@ def compared(task: str, model: str, seed: int, count: int) -> list[list[Any]]:
     return found
 
 
+def standard_error(values: list[float]) -> float:
+    """The standard error of a mean over seeds."""
+    return float(np.std(values, ddof=1) / math.sqrt(len(values)))
+
+
 def main() -> None:
     """Print and write what was seen."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -140,13 +149,13 @@ def main() -> None:
                 own = [row for row in runs if row[3] == method]
                 kept = [row for row in own if not row[8]]
                 means = [round(float(np.mean([row[i] for row in kept])), 4) if kept else "" for i in (4, 5, 6)]
+                errors = [round(standard_error([row[i] for row in kept]), 4) if kept[1:] else "" for i in (4, 6)]
                 seconds = round(float(np.median([row[7] for row in kept])), 3) if kept else ""
                 misses = sum(row[9] > 0 for row in kept)
-                rows.append([task, model, method, len(own), *means, seconds, len(own) - len(kept), misses])
+                rows.append([task, model, method, len(own), *means, *errors, seconds, len(own) - len(kept), misses])
                 print(*rows[-1], flush=True)
     if options.out is not None:
-        columns = ["task", "model", "method", "runs", "lower", "truth", "closed", "seconds", "refuted", "runs missed"]
-        write_table(options.out, columns, rows, command="python benchmarks/bounded.py", seed=SEED)
+        write_table(options.out, COLUMNS, rows, command="python benchmarks/bounded.py", seed=SEED)
 
 
 if __name__ == "__main__":

@@ -32,9 +32,10 @@ def unknown_noise(theta: Any, sigma: float, delta: float) -> mb.UnknownNoise:
     return mb.UnknownNoise(len(theta), norm_bound=float(np.linalg.norm(theta)), delta=delta)
 
 
-def width_ratio(sigma: float, scale: float, runs: int) -> float:
-    """Mean width of intervals, over that of a sequence that knows σ; ‖θ*‖ = 1, norm bound 2, features times `scale`.
+def width_ratio(sigma: float, scale: float, runs: int) -> tuple[float, float]:
+    """Mean width of intervals, over that of a sequence that knows σ, and its standard error over problems.
 
+    ‖θ*‖ = 1, the norm bound is 2, and features are multiplied by `scale`.
     The noise is σ times the scale, so that only the unit of the features changes with it.
     """
     ratios = []
@@ -48,7 +49,7 @@ def width_ratio(sigma: float, scale: float, runs: int) -> float:
         known = mb.MartingaleMixture(5, sigma=scale * sigma, norm_bound=2.0, delta=0.05).update(x, r)
         widths = [float((cs.upper(queries) - cs.lower(queries)).mean()) for cs in (unknown, known)]
         ratios.append(widths[0] / widths[1])
-    return float(np.mean(ratios))
+    return float(np.mean(ratios)), float(np.std(ratios, ddof=1) / np.sqrt(runs))
 
 
 def main() -> None:
@@ -62,14 +63,16 @@ def main() -> None:
     for noise, design, sigma in CELLS:
         settings = CoverageSettings("unknown-noise-anywhere", noise, design, rounds=rounds, sigma=sigma, seed=SEED)
         found = measure(settings, runs, factory=functools.partial(unknown_noise))
-        rows.append(["missed", noise, design, sigma, runs, found.misses / runs])
+        share = found.misses / runs
+        rows.append(["missed", noise, design, sigma, runs, share, round(np.sqrt(share * (1.0 - share) / runs), 4)])
         print(*rows[-1], flush=True)
     for sigma, scale in [(s, 1.0) for s in (1.0, 0.1, 1e-3, 1e-5)] + [(0.1, f) for f in (1e-4, 1e-2, 1e2, 1e4)]:
-        ratio = round(width_ratio(sigma, scale, runs // 20), 4)
-        rows.append([f"width over known sigma, features times {scale:g}", "gaussian", "iid", sigma, runs // 20, ratio])
+        measure_of = f"width over known sigma, features times {scale:g}"
+        found_ratio = [round(number, 4) for number in width_ratio(sigma, scale, max(runs // 20, 2))]
+        rows.append([measure_of, "gaussian", "iid", sigma, max(runs // 20, 2), *found_ratio])
         print(*rows[-1], flush=True)
     if options.out is not None:
-        columns = ["measure", "noise", "design", "sigma", "runs", "value"]
+        columns = ["measure", "noise", "design", "sigma", "runs", "value", "standard error"]
         write_table(options.out, columns, rows, command="python benchmarks/unknown_noise.py", seed=SEED)
 
 

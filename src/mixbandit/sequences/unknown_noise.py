@@ -127,7 +127,7 @@ class UnknownNoise(ResidualBallSequence):
     rewards best.
 
     Never use it for accuracies, clicks and the like: with single yes-or-no results the true parameter was missed far
-    more often than δ allows (docs/explanation/assumptions.md). Their noise is known from their range.
+    more often than δ allows (docs/results/unknown-noise.md). Their noise is known from their range.
     """
 
     keywords = ("delta", "norm_bound", "reward_range", "on_empty", "misspecification")
