@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip install --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-heavy battery lint docs bench clean
+.PHONY: help demo test test-heavy battery lint docs gallery bench clean
 
 help:
 	@echo "make demo    set up a small environment, tune a classifier, certify it, play the paper's bandits (out/demo)"
@@ -13,6 +13,7 @@ help:
 	@echo "make battery hostile inputs at length: state machines, damaged files, kills (long; writes docs/results/battery.md)"
 	@echo "make lint    ruff and mypy"
 	@echo "make docs    build the documentation into site/"
+	@echo "make gallery run the examples and write what they print and draw into docs/gallery"
 	@echo "make bench   compare speed with CVXPY and plain numpy (minutes)"
 
 # A stamp per set of extras: reinstall only when the dependencies change.
@@ -41,6 +42,9 @@ lint: $(VENV)/stamp-test $(VENV)/stamp-lint
 
 docs: $(VENV)/stamp-docs
 	$(BIN)/mkdocs build --strict --quiet
+
+gallery: $(VENV)/stamp-all $(VENV)/stamp-tracking
+	$(BIN)/python docs/hooks/gallery.py
 
 bench: $(VENV)/stamp-bench
 	$(BIN)/mixbandit bench
