@@ -63,8 +63,8 @@ class Example(NamedTuple):
     @property
     def card(self) -> str:
         """Its picture and title, as a link to the page."""
-        lazy = "{ loading=lazy }"
-        return f"-   [![{self.title}]({self.name}.png){lazy}]({self.name}.md)\n\n    **[{self.title}]({self.name}.md)**\n"
+        page, picture = f"({self.name}.md)", f"({self.name}.png){{ loading=lazy }}"
+        return f"-   [![{self.title}]{picture}]{page}\n\n    **[{self.title}]{page}**\n"
 
 
 def examples() -> list[Example]:
