@@ -299,3 +299,7 @@ def test_noise_levels_that_cannot_be_used_change_nothing(options, arguments, wor
     with pytest.raises(mb.InvalidInput, match=words):
         sequence.update([0.4], **arguments)
     assert (sequence.t, sequence.interval()) == (1, before)
+
+
+def test_a_comparison_reads_as_a_sentence():
+    assert str(mb.MeanComparison(-0.01234, 0.5, 0.0312, False)) == "The difference lies in [-0.01234, 0.5]; p = 0.031."

@@ -28,6 +28,9 @@ class MeanComparison:
     pvalue: float  # of "both means are equal": about the least δ at which the interval excludes 0
     paired: bool
 
+    def __str__(self) -> str:
+        return f"The difference lies in [{self.lower:.4g}, {self.upper:.4g}]; p = {self.pvalue:.2g}."
+
 
 def compare_means(
     a_values: ArrayLike,
