@@ -11,6 +11,7 @@ HEAVY = {
     "docs/how-to/fixed-rows.md",
     "docs/how-to/optuna.md",
     "docs/how-to/sklearn.md",
+    "docs/tutorials/articles.md",
     "docs/tutorials/two-configurations.md",
 }
 # Blocks that need more than one machine has. They begin so, and a test runs the same in small.

@@ -69,6 +69,7 @@ RUN = {
     "mixbandit report sqlite:///study.db --study tuning --range 0 1 --samples 100 -o report.html --default C=1 --default kernel=poly": studies,
     "mixbandit confirm trials.csv --value accuracy --parameter lr --parameter depth --ordered --range 0 1 --samples 100 --n 20": studies,
     "mixbandit tune train:accuracy --space space.toml --trials 30 --confirm 10 --jobs 2 --range 0 1 --samples 100": of_the_page,
+    "mixbandit paper fig1": of_the_project,
     "mixbandit paper table1 --reps 2 --rounds 50": of_the_project,
     "for i in 1 2 3 4; do python examples/worker.py study.journal svm 60 & done; wait": of_the_project,
     "python examples/bandit.py": of_the_project,
@@ -81,9 +82,13 @@ RUN = {
 PRINTED = {
     ("docs/how-to/mixtures.md", "the standard mixture       mean width   4.28   holds the truth: True"):
         ("python examples/forecasters.py", 1e-6),
+    ("docs/tutorials/figure.md", "fig1 ━━━━━━━━━━━ 1/1 0:00:02"): ("mixbandit paper fig1", None),
     ("docs/how-to/tuning.md", "30 of 30 trials, 10 of 10 confirmations."):
         ("mixbandit tune train:accuracy --space space.toml --trials 30 --confirm 10 --jobs 2 --range 0 1 --samples 100", None),
 }  # fmt: skip
+
+# The columns of the terminal, where tables are as a page shows them.
+COLUMNS = {"mixbandit paper fig1": "80"}
 
 ALL = {}
 for _page in TOLD:
@@ -180,9 +185,10 @@ def test_shell_files_on_pages_can_be_read():
 def run(command, folder):
     """The output of a command in a shell of the reader's, with our Python first."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    own = {"PATH": path, "COLUMNS": COLUMNS.get(command, "200")}
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", command],
-        cwd=folder, env={**os.environ, "PATH": path, "COLUMNS": "200"}, capture_output=True, text=True, timeout=900,
+        cwd=folder, env={**os.environ, **own}, capture_output=True, text=True, timeout=900,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
