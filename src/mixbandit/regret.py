@@ -72,7 +72,7 @@ class RegretBound:
 
 
 def analytic_width(sequence: ConfidenceSequence, action: ArrayLike) -> float:
-    """2√ρ(α₀)·‖φ(a)‖_{V⁻¹}: what a round adds to the closed form of the data-dependent bound (thm:data_dep_regret).
+    """2√(ρ(α₀) φ(a)ᵀV⁻¹φ(a)): what a round adds to the closed form of the data-dependent bound (thm:data_dep_regret).
 
     For optimism at α₀, sum it over rounds, computed before each reward is told. At the default multipliers it is never
     less than the term of `RegretBound.widths`.
