@@ -85,7 +85,10 @@ PRINTED = {
     ("docs/how-to/mixtures.md", "the standard mixture       mean width   4.28   holds the truth: True"):
         ("python examples/forecasters.py", 1e-6, "all"),
     ("docs/how-to/tuning.md", "30 of 30 trials, 10 of 10 confirmations."): (TUNE, None, "end"),
+    ("docs/tutorials/figure.md", "fig1 ━━━━━━━━━━━ 1/1 0:00:02"): ("mixbandit paper fig1", None, "all"),
 }  # fmt: skip
+# The columns of the terminal, where tables are as a page shows them.
+COLUMNS = {"mixbandit paper fig1": "80"}
 
 ALL = {}
 for _page in TOLD:
