@@ -20,19 +20,21 @@ def loss(p, r, m):
     return float(m @ terms)
 
 
-def reference(rows, offset, r, m, budget, direction):
-    """max direction·θ over L ≤ β, ‖θ‖ ≤ 1; None if the set is empty."""
-    theta = cp.Variable(rows.shape[1])
+def references(rows, offset, r, m, budget, directions):
+    """max direction·θ over L ≤ β, ‖θ‖ ≤ 1, of each direction; None if the set is empty."""
+    theta, direction = cp.Variable(rows.shape[1]), cp.Parameter(rows.shape[1])
     p = offset + rows @ theta
     saturated = -loss(np.full(len(r), 0.5), r, m) + math.log(2) * m.sum()
     entropy = cp.sum(cp.multiply(m * r, -cp.log(p)) + cp.multiply(m * (1 - r), -cp.log(1 - p)))
     problem = cp.Problem(
         cp.Maximize(direction @ theta), [entropy - saturated <= budget, cp.norm(theta) <= 1, p >= 0, p <= 1]
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about the last digits
-        problem.solve(solver=cp.CLARABEL)
-    return problem.value if problem.status in ("optimal", "optimal_inaccurate") else None
+    for each in directions:
+        direction.value = each
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about the last digits
+            problem.solve(solver=cp.CLARABEL)
+        yield problem.value if problem.status in ("optimal", "optimal_inaccurate") else None
 
 
 def instance(rng, kernel):
@@ -72,10 +74,9 @@ def test_exact_bounds_are_those_of_cvxpy_and_ellipsoids_are_wider(seed, kernel):
     exact = LikelihoodSet(problem, exact=True, margin=1.0)
     assert not exact.is_empty
     found, wider = exact.support(asked), exact.closed_forms.maximum(asked)
-    for i, direction in enumerate(directions):
-        expected = reference(rows, 0.5, r, m, budget, direction)
+    for i, expected in enumerate(references(rows, 0.5, r, m, budget, directions)):
         assert expected is not None
-        size = np.linalg.norm(direction)
+        size = np.linalg.norm(directions[i])
         # CVXPY's solver is good to about six digits, and stays inside; ours never is below the truth.
         # Values at an end of the range cost a steep square beyond it, which CVXPY forbids.
         tolerance = 1e-3 if np.isin(r, (0.0, 1.0)).any() else 3e-5
