@@ -35,29 +35,38 @@ class ExactSet:
     def rho(self, alpha):
         """R² + αB² − rᵀr + bᵀV⁻¹b, as printed in the paper."""
         alpha = mp.mpf(alpha)
-        explained = mp.fsum(c**2 / (s + alpha) for c, s in zip(self.c, self.s, strict=True))
+        return self._rho(alpha, [1 / (s + alpha) for s in self.s])
+
+    def _rho(self, alpha, shrunk):
+        explained = mp.fdot((c * c, f) for c, f in zip(self.c, shrunk, strict=True))
         return self.radius2 + alpha * self.B**2 - self.rr + explained
 
     def closed_form(self, phi, alpha):
-        alpha = mp.mpf(alpha)
-        p = self.U.T * mp.matrix(phi.tolist())
-        w = mp.fsum(x**2 / (s + alpha) for x, s in zip(p, self.s, strict=True))
-        centre = mp.fsum(x * c / (s + alpha) for x, c, s in zip(p, self.c, self.s, strict=True))
-        return centre + mp.sqrt(self.rho(alpha) * w)
+        return self._closed_form(self._rotated(phi), mp.mpf(alpha))
+
+    def _rotated(self, phi):
+        return list(self.U.T * mp.matrix(phi.tolist()))
+
+    def _closed_form(self, p, alpha):
+        shrunk = [1 / (s + alpha) for s in self.s]
+        w = mp.fdot((x * x, f) for x, f in zip(p, shrunk, strict=True))
+        centre = mp.fdot((x * c, f) for x, c, f in zip(p, self.c, shrunk, strict=True))
+        return centre + mp.sqrt(self._rho(alpha, shrunk) * w)
 
     def support(self, phi):
         """min over α of the closed form, by golden-section search in ln α on this quasi-convex function."""
+        p = self._rotated(phi)
         low, high = mp.log(max(self.s) or 1) - 90, mp.log(max(self.s) or 1) + 60
         ratio = (mp.sqrt(5) - 1) / 2
         x1, x2 = high - ratio * (high - low), low + ratio * (high - low)
-        f1, f2 = self.closed_form(phi, mp.exp(x1)), self.closed_form(phi, mp.exp(x2))
+        f1, f2 = self._closed_form(p, mp.exp(x1)), self._closed_form(p, mp.exp(x2))
         while high - low > mp.mpf(10) ** (-9):  # a minimum: the value is then right to 1e-18
             if f1 < f2:
                 high, x2, f2 = x2, x1, f1
                 x1 = high - ratio * (high - low)
-                f1 = self.closed_form(phi, mp.exp(x1))
+                f1 = self._closed_form(p, mp.exp(x1))
             else:
                 low, x1, f1 = x1, x2, f2
                 x2 = low + ratio * (high - low)
-                f2 = self.closed_form(phi, mp.exp(x2))
+                f2 = self._closed_form(p, mp.exp(x2))
         return min(f1, f2)
