@@ -6,14 +6,15 @@ import numpy as np
 
 def log_portfolio(p, singles, means=()):
     """ln E(p) by mpmath's quadrature: single values in [0, 1], and (value, samples) of means."""
-    means = list(means)
     with mp.workdps(20):
         p = mp.mpf(p)
+        pairs = [(mp.mpf(x), 1 - mp.mpf(x)) for x in singles]
+        powers = [(m * mp.mpf(r), m * (1 - mp.mpf(r))) for r, m in means]
 
         def term(angle):
             a, b = mp.sin(angle) ** 2 / p, mp.cos(angle) ** 2 / (1 - p)
-            wealth = mp.fprod(mp.mpf(x) * a + (1 - mp.mpf(x)) * b for x in singles)
-            return wealth * mp.fprod(a ** (m * mp.mpf(r)) * b ** (m * (1 - mp.mpf(r))) for r, m in means) * 2 / mp.pi
+            wealth = mp.fprod(x * a + y * b for x, y in pairs)
+            return wealth * mp.fprod(a**x * b**y for x, y in powers) * 2 / mp.pi
 
         return float(mp.log(mp.quad(term, mp.linspace(0, mp.pi / 2, 5))))
 

@@ -26,7 +26,7 @@ def fractions(rng, n, kind):
 
 
 @pytest.mark.parametrize("kind", ["uniform", "narrow", "yes or no", "with ends"])
-@pytest.mark.parametrize("n", [1, 7, 15])
+@pytest.mark.parametrize("n", [1, 7, pytest.param(15, marks=pytest.mark.heavy)])
 def test_evalues_of_single_values_follow_their_definition(kind, n):
     x = fractions(np.random.default_rng([n, 1]), n, kind)
     cs = mb.MeanSequence().update(x)
