@@ -1,6 +1,7 @@
 """The tree is the pipeline: a module imports only from those above it; and importing stays light."""
 
 import ast
+import functools
 import subprocess
 import sys
 from pathlib import Path
@@ -254,6 +255,11 @@ def modules():
             yield name.removesuffix(".__init__"), path
 
 
+@functools.cache
+def known() -> set[str]:
+    return {name for name, _ in modules()}
+
+
 def imported(path: Path) -> set[str]:
     """The modules of ours that the file imports, also inside functions."""
     found = set()
@@ -263,8 +269,7 @@ def imported(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"relative import in {path}"
             submodules = {f"{node.module}.{alias.name}" for alias in node.names}
-            known = {name for name, _ in modules()}
-            found |= (submodules & known) or {node.module or ""}
+            found |= (submodules & known()) or {node.module or ""}
     # The package itself imports everything: only the command line, which comes last, may ask it for its version.
     assert path.parent.name == "cli" or "mixbandit" not in found, path
     return {name for name in found if name.startswith("mixbandit.")}
