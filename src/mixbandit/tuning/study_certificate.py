@@ -117,7 +117,7 @@ class StudyCertificate(Certificate):
     def _why(self) -> str:
         times = "one trial" if self.tried == 1 else f"{self.tried} trials"
         if self.evidence == OWN_TRIALS:
-            return f"based on its own {times.replace('one ', '')}"
+            return f"based on its {times}" if self.tried == 1 else f"based on its own {times}"
         return f"based on a model of all trials; {f'{times} of its own' if self.tried else 'NEVER TRIED'}"
 
     @property
