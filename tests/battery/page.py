@@ -22,6 +22,8 @@ HEADINGS = {
 }
 INTRODUCTION = """# The battery
 
+**Of {tried:,} hostile inputs, faults and operations {failed} failed.** That says nothing about inputs of other kinds.
+
 A policy and a tuner live through random lives, files and studies are damaged, calls are given wrong values,
 interrupted at random instructions and killed; eight processes share one file. A *failure* is what no user should see: a
 foreign exception, a false answer, lost or doubled data, a state that changed though there was an error.
@@ -33,7 +35,7 @@ foreign exception, a false answer, lost or doubled data, a state that changed th
 ```
 
 It resumes after Ctrl-C, exits with 1 if anything failed, and keeps its figures in `docs/results/battery.csv`.
-Made with mixbandit {version}, Python {python}, numpy {numpy}, scipy {scipy} on {cores} cores.
+Made with mixbandit {version}, Python {python}, numpy {numpy}, scipy {scipy} on {cores} cores ({machine}); seeds are those of the command, from 0 by default.
 """
 
 
@@ -46,6 +48,9 @@ def write_page(done: dict[str, tuple[Tally, float]], command: str, root: Path = 
         "numpy": np.__version__,
         "scipy": scipy.__version__,
         "cores": os.cpu_count(),
+        "machine": platform.machine(),
+        "tried": sum(tally.tried for tally, _ in done.values()),
+        "failed": sum(len(tally.failures) for tally, _ in done.values()),
     }
     text = INTRODUCTION.format(**facts)
     for under, (heading, meaning) in HEADINGS.items():

@@ -11,12 +11,14 @@ RESULTS = DOCS / "results"
 # Pages with tables that are made from results, the folder of these, and how many tables there are at least.
 TABLES = [
     ("results/paper", "paper", 5),
+    ("results/harm", "harm", 2),
     ("results/tuners-0.1", "tuning", 6),
     ("results/coverage", ".", 5),
     ("results/literature", ".", 1),
     ("results/kernels", "kernels", 3),
     ("results/honesty", "honesty", 1),
     ("results/reuse", ".", 1),
+    ("results/harm", "harm", 2),
     ("results/searching", "searching", 1),
     ("results/searching-by-task", "searching", 2),
     ("results/search-cv", "search_cv", 1),
