@@ -4,6 +4,9 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip install --disable-pip-version-check
 
+# Tests start many processes: where no bytecode may be written, each compiles the package again.
+test test-heavy: export PYTHONDONTWRITEBYTECODE =
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-heavy battery lint docs gallery bench clean
 
