@@ -1,5 +1,6 @@
 """What tests of several folders share."""
 
+import gc
 import os
 import signal
 
@@ -9,6 +10,15 @@ import pytest
 # long. Before numpy is imported.
 for _threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_threads, "1")
+
+# Thousands of tests and large packages are loaded first and stay: looking for garbage among them takes half of that
+# time, and more later, whenever a test looks for garbage of its own.
+gc.disable()
+
+
+def pytest_collection_finish():
+    gc.enable()
+    gc.freeze()
 
 
 @pytest.fixture
