@@ -16,7 +16,7 @@ help:
 	@echo "make battery hostile inputs at length: state machines, damaged files, kills (long; writes docs/results/battery.md)"
 	@echo "make lint    ruff and mypy"
 	@echo "make docs    build the documentation into site/"
-	@echo "make gallery run the examples and write what they print and draw into docs/gallery"
+	@echo "make gallery run examples and notebooks, and keep what they print and draw"
 	@echo "make bench   compare speed with CVXPY and plain numpy (minutes)"
 
 # A stamp per set of extras: reinstall only when the dependencies change.
@@ -32,7 +32,7 @@ demo: $(VENV)/stamp-demo
 test: $(VENV)/stamp-test
 	$(BIN)/python -m pytest -q -n 2 -m "not heavy"
 
-test-heavy: $(VENV)/stamp-test $(VENV)/stamp-clusters $(VENV)/stamp-storages
+test-heavy: $(VENV)/stamp-test $(VENV)/stamp-clusters $(VENV)/stamp-storages $(VENV)/stamp-docs $(VENV)/stamp-browser $(VENV)/stamp-tracking $(VENV)/stamp-notebooks
 	$(BIN)/python -m pytest -q -n 2 -m heavy
 
 battery: $(VENV)/stamp-battery
@@ -46,8 +46,9 @@ lint: $(VENV)/stamp-test $(VENV)/stamp-lint
 docs: $(VENV)/stamp-docs
 	$(BIN)/mkdocs build --strict --quiet
 
-gallery: $(VENV)/stamp-all $(VENV)/stamp-tracking
+gallery: $(VENV)/stamp-all $(VENV)/stamp-tracking $(VENV)/stamp-notebooks
 	$(BIN)/python docs/hooks/gallery.py
+	$(BIN)/python docs/hooks/notebooks.py
 
 bench: $(VENV)/stamp-bench
 	$(BIN)/mixbandit bench

@@ -10,8 +10,8 @@ from tests.docs.pages import PAGES, ROOT, blocks, name, prose
 TOLD = [*PAGES, *(path for path in sorted(ROOT.glob("*.md")) if path.name not in {"README.md", "CHANGELOG.md"})]
 TOLD += sorted(ROOT.glob("benchmarks/*/README.md")) + sorted(ROOT.glob("optunahub/**/*.md"))
 # Inline code that begins with one of these and goes on is a command.
-PROGRAMS = {"mixbandit", "python", "python3", "make", "pytest", "pip", "optuna", "optuna-dashboard", "bash", "sbatch", "git",
-            "ruff", "mypy", "mkdocs", "createdb", "jupyter", "twine", "uv", "pipx", "apt-get", "docker"}  # fmt: skip
+PROGRAMS = {"mixbandit", "python", "python3", "make", "pytest", "pip", "optuna", "optuna-dashboard", "bash", "sbatch",
+            "git", "ruff", "mypy", "mkdocs", "createdb", "jupyter", "twine", "uv", "apt-get", "docker"}  # fmt: skip
 PLACEHOLDER = re.compile(r"…|\||\b[A-Z]{3,}\b")
 
 _SPAN = re.compile(r"(?<!`)`([^`]+)`(?!`)")
@@ -60,7 +60,7 @@ def make_problem(words):
 
 
 def pip_problem(words, packages):
-    """Why a `pip install WHAT…` cannot run, or nothing: it may name the clone, the project with extras, and `packages`."""
+    """Why a `pip install WHAT…` cannot run, or nothing: it may name the clone, the project and `packages`."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     if words[0] != "install":
         return "only pip install is known"

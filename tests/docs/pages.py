@@ -1,13 +1,14 @@
 """The pages, and the blocks of code, commands and output on them."""
 
 import functools
+import itertools
 import re
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md")), DOCS / "llms.txt"]
 
 _FENCE = re.compile(r"^(?P<indent> *)```(?P<rest>.*)$")
 # "Put this into `train.py`:" before a block: the reader is to make a file of it.
@@ -75,7 +76,7 @@ def outputs(path):
     found = blocks(path)
     return [
         (block, text)
-        for block, text in zip(found, found[1:], strict=False)
+        for block, text in itertools.pairwise(found)
         if text.language == "text" and text.follows_at_once() and block.language in {"python", "sh"}
     ]
 

@@ -1,7 +1,7 @@
 """Whether commands accept their arguments, without running what they would do: python -m tests.docs.parsing < LIST.
 
-The list is JSON: lists of words. Each is started as from a shell, up to where its arguments are accepted. The answer is JSON,
-a text per command that is empty if all is well.
+The list is JSON: lists of words. Each is started as from a shell, up to where its arguments are accepted. The answer is
+JSON, a text per command that is empty if all is well.
 """
 
 import argparse
@@ -41,7 +41,7 @@ def refusal(words):
             return ""
         except SystemExit as end:
             return f"ends with {end.code}: {said.getvalue()}"
-        except Exception as error:  # noqa: BLE001 - whatever a script raises is the answer
+        except Exception as error:
             return f"{type(error).__name__}: {error}"
     return "ends without reading its arguments"
 

@@ -72,7 +72,7 @@ def disagreement(comment, value):
     if not numbers:
         return None
     told = _NUMBER.findall(comment)[: len(numbers)]
-    if len(told) < len(numbers) or not all(_rounds_to(number, text) for number, text in zip(numbers, told, strict=True)):
+    if len(told) < len(numbers) or not all(map(_rounds_to, numbers, told)):
         return f"the comment says {', '.join(told)}, the code gives {', '.join(map(str, numbers))}"
     return None
 

@@ -1,6 +1,6 @@
 """Write into pages what their code prints now: python -m tests.docs.refresh docs/how-to/certify.md …
 
-Only blocks of text right after Python change, and only where words or numbers differ. Read the diff before you commit it.
+Only blocks of text right after Python change, and only where words or numbers differ. Read the diff before you commit.
 """
 
 import sys

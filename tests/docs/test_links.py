@@ -12,8 +12,8 @@ from tests.docs.pages import DOCS, PAGES, ROOT, name, prose
 
 LINKED = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted(ROOT.glob("optunahub/**/*.md"))]
 LINKED += [path for path in sorted(ROOT.glob("*.md")) if path not in LINKED]
-# Links to pages that the site does not have as files: made while it is built.
-MADE = set()
+# Pages that are made while the site is built, and from what: docs/hooks.
+MADE = {"gallery/{}.md": "examples/{}.py", "notebooks/{}.md": "examples/notebooks/{}.ipynb"}
 
 _CODE = re.compile(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
@@ -34,7 +34,8 @@ def text_of(path):
 def links(path):
     """All addresses on a page."""
     text = text_of(path)
-    return [html.unescape(found[1]) for kind in (_NESTED, _HTML, _REFERENCE, _AUTOMATIC) for found in kind.finditer(text)]
+    kinds = (_NESTED, _HTML, _REFERENCE, _AUTOMATIC)
+    return [html.unescape(found[1]) for kind in kinds for found in kind.finditer(text)]
 
 
 def words(heading):
@@ -69,28 +70,38 @@ def anchors(path, site):
     return found | set(re.findall(r"^::: ([\w.]+)$", text, re.MULTILINE))
 
 
+def is_made(target):
+    return any(
+        target == DOCS / page.format(target.stem) and (ROOT / source.format(target.stem)).exists()
+        for page, source in MADE.items()
+    )
+
+
 def problem(page, link):
     """Why a link leads nowhere, or nothing."""
     parts = urlsplit(link)
     if parts.scheme or parts.netloc:
         right = parts.scheme == "https" and re.fullmatch(r"[\w-]+(\.[\w-]+)+(:\d+)?", parts.netloc)
         return "" if right or re.fullmatch(r"mailto:[^@\s]+@[\w.-]+", link) else "is no address"
-    if link.startswith("/"):
-        return "is absolute"
     site = page.is_relative_to(DOCS)
     target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
-    if site and target.is_relative_to(DOCS) and target.relative_to(DOCS).parts[:1] and target.relative_to(DOCS).parts[0] in MADE:
+    if site and is_made(target):
         return ""
-    if not target.exists():
-        return "does not exist"
-    if site and not target.is_relative_to(DOCS):
-        return "is outside of the site"
-    if site and target.is_dir():
-        return "is a folder"
-    if parts.fragment and target.suffix == ".md" and unquote(parts.fragment) not in anchors(target, site):
-        inside = any(unquote(parts.fragment).startswith(f"{one}.") for one in anchors(target, site) if "." in one)
-        return "" if inside else "has no such heading"
-    return ""
+    wrong = {
+        "is absolute": link.startswith("/"),
+        "does not exist": not target.exists(),
+        "is outside of the site": site and not target.is_relative_to(DOCS),
+        "is a folder": site and target.is_dir(),
+        "has no such heading": parts.fragment and not has_anchor(target, unquote(parts.fragment), site),
+    }
+    return next((reason for reason, holds in wrong.items() if holds), "")
+
+
+def has_anchor(target, anchor, site):
+    """Whether a page has a heading, or a name of the reference or of one of its members."""
+    if target.suffix != ".md" or not target.exists():
+        return True
+    return any(anchor == one or ("." in one and anchor.startswith(f"{one}.")) for one in anchors(target, site))
 
 
 @pytest.mark.parametrize("page", LINKED, ids=name)
@@ -111,6 +122,13 @@ def test_pictures_say_what_they_show(page):
     assert re.findall(r"!\[\s*\]\([^)]*\)", text_of(page)) == []
 
 
+def test_every_page_is_in_the_navigation():
+    """MkDocs only mentions a page that cannot be reached."""
+    listed = (ROOT / "mkdocs.yml").read_text().partition("nav:")[2]
+    told = re.findall(r"(?:^|[ :])([\w./-]+\.md)\b", listed, re.MULTILINE)
+    assert {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")} - set(told) == set()
+
+
 def test_there_are_links():
     found = [link for page in LINKED for link in links(page)]
     assert len(found) >= 150
@@ -123,7 +141,7 @@ def test_this_check_notices(tmp_path):
     assert anchors(other, site=True) == {"ab-tests-and-more", "twice", "twice_1", "mine"}
     assert anchors(other, site=False) == {"ab-tests-and-more", "twice", "twice-1", "mine"}
     page.write_text(
-        "[a](other.md#twice) [b](other.md#thrice) ![c](picture.png) <a href=\"gone.md\">d</a> `[e](code.md)`\n"
+        '[a](other.md#twice) [b](other.md#thrice) ![c](picture.png) <a href="gone.md">d</a> `[e](code.md)`\n'
         "[![f](shown.png)](gone.html) [g](https://nowhere) [h](http://a.org) [i](https://a.org)\n\n[k]: lost.md\n"
     )
     wrong = {link for link in links(page) if problem(page, link)}

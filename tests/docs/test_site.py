@@ -24,7 +24,7 @@ WIDTHS = (1280, 360)
 # What readers look for, and on which pages the first result may be; nothing if any result will do.
 SEARCHES = {
     "GridSearchCV": {"how-to/sklearn/", "gallery/grid_search/", "tutorials/pipeline/"},
-    "contextual": {"how-to/bandits/", "gallery/contextual/", "tutorials/articles/", "how-to/other-libraries/", "explanation/glossary/"},
+    "contextual": {"how-to/bandits/", "gallery/contextual/", "tutorials/articles/", "explanation/glossary/"},
     "A/B test": {"how-to/means/", "gallery/ab_test/", "tutorials/two-configurations/", "explanation/glossary/"},
     "AUC": {"how-to/statements/", "explanation/glossary/"},
     "RandomizedSearchCV": set(),
@@ -50,12 +50,13 @@ SEEN = """() => {
     formulas: article.querySelectorAll("math").length,
     unmade: article.querySelectorAll(".arithmatex").length,
     odd: [...article.querySelectorAll("math")].filter(
-      math => math.getBoundingClientRect().width == 0 || /[\\\\_$]/.test(math.textContent)).map(math => math.textContent),
+      math => math.getBoundingClientRect().width == 0 || /[\\\\_$]/.test(math.textContent)
+    ).map(math => math.textContent),
     emphasised: [...article.querySelectorAll("em, strong")].filter(node => {
       const [before, after] = beside(node);
       return /[\\p{L}\\p{N})\\]‖*_^]$/u.test(before) || /^[\\p{L}\\p{N}(‖*_^]/u.test(after)
         || /[‖≤≥√Σ]|^\\s|\\s$/.test(node.textContent);
-    }).map(node => `${beside(node)[0].slice(-40)}<em>${node.textContent.slice(0, 80)}</em>${beside(node)[1].slice(0, 20)}`),
+    }).map(node => `${beside(node)[0].slice(-9)}<em>${node.textContent.slice(0, 50)}</em>${beside(node)[1].slice(0, 9)}`),
     unloaded: [...document.images].filter(image => !(image.complete && image.naturalWidth)).map(image => image.src),
     sideways: document.scrollingElement.scrollWidth - innerWidth,
     wide: [...article.querySelectorAll("*")].filter(
@@ -178,8 +179,8 @@ def test_every_page(width, site, address, visit):
         found += [f"{place}: {what}" for what in wrong + problems(page, source)]
         wrong.clear()
         if pictures:
-            shown = Path(pictures) / f"{place.removesuffix('index.html').strip('/').replace('/', '-') or 'index'}-{width}.png"
-            page.screenshot(path=shown, full_page=True)
+            shown = place.removesuffix("index.html").strip("/").replace("/", "-") or "index"
+            page.screenshot(path=Path(pictures) / f"{shown}-{width}.png", full_page=True)
     assert not found, "\n".join(found)
     assert len(pages) >= 25
     assert sum(map(has_formulas, pages.values())) >= 1
@@ -191,7 +192,9 @@ def results(page, address, words):
     page.locator("[data-md-component=search-query]").first.focus()
     page.keyboard.type(words, delay=15)
     page.wait_for_selector(".md-search-result__meta:not(:empty)", state="attached")
-    page.wait_for_function("() => !/^(Type|Initial)/.test(document.querySelector('.md-search-result__meta').textContent)")
+    page.wait_for_function(
+        "() => !/^(Type|Initial)/.test(document.querySelector('.md-search-result__meta').textContent)"
+    )
     page.wait_for_timeout(500)
     links = page.locator("a.md-search-result__link").evaluate_all("links => links.map(link => link.href)")
     return [link.removeprefix(address).partition("?")[0].partition("#")[0] for link in links]
@@ -214,7 +217,7 @@ def test_search_finds_nothing_where_there_is_nothing(address, visit):
 BROKEN = {
     "A formula **lost": "raw text",
     "The bound on θ<em> and f</em> is B.": "emphasised",
-    'It is $\\frac{1}{2}$ &#36;\\frac{1}{2}&#36;.': "raw text",
+    "It is $\\frac{1}{2}$ &#36;\\frac{1}{2}&#36;.": "raw text",
     "![Gone](https://example.org/gone.png)": "asks for https://example.org",
     "<div style='width: 3000px'>wide</div>": "pixels too wide",
     "<script>throw new Error('planted')</script>": "planted",
