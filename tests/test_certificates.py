@@ -266,6 +266,7 @@ def test_a_certificate_reads_the_safe_thing_first():
     arms = mb.Arms(rng.normal(size=(4, 4)), labels=["red", "green", "blue", "white"])
     found = certify(cs, arms)
     text = str(found)
+    assert found.interval == (found.lower, found.upper)
     assert text.startswith(f"Worth at least {found.lower:.4g}: {found.label!r}, based on 40 rewards.")
     assert "proven: every arm was checked" in text
     assert "probability at least 0.95" in text

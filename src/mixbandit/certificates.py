@@ -58,6 +58,11 @@ class Certificate:
     model: str = "expected rewards linear in the features"  # what is assumed of the function, in words
 
     @property
+    def interval(self) -> tuple[float, float]:
+        """An interval for the expected reward of `action`."""
+        return self.lower, self.upper
+
+    @property
     def proven(self) -> bool:
         """Whether the statement about the optimum holds with probability ≥ 1−δ under the stated assumptions."""
         return self.trusted and self.guarantee == "anytime" and self.proof != "search"
