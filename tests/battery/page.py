@@ -35,7 +35,8 @@ foreign exception, a false answer, lost or doubled data, a state that changed th
 ```
 
 It resumes after Ctrl-C, exits with 1 if anything failed, and keeps its figures in `docs/results/battery.csv`.
-Made with mixbandit {version}, Python {python}, numpy {numpy}, scipy {scipy} on {cores} cores ({machine}); seeds are those of the command, from 0 by default.
+Made with mixbandit {version}, Python {python}, numpy {numpy}, scipy {scipy} on {cores} cores ({machine}).
+Seeds are those of the command, from 0 by default.
 """
 
 
