@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.commands import TOLD, commands, make_problem, pip_problem, pytest_problem
-from tests.docs.pages import ROOT, blocks, name, outputs
+from tests.docs.pages import DOCS, ROOT, blocks, name, outputs
 from tests.docs.playing import play
 from tests.helpers.outputs import differences
 
@@ -76,15 +76,12 @@ RUN = {
     "mixbandit paper fig1": of_the_project,
     "mixbandit paper table1 --reps 2 --rounds 50": of_the_project,
     "for i in 1 2 3 4; do python examples/worker.py study.journal svm 60 & done; wait": of_the_project,
-    "python examples/bandit.py": of_the_project,
-    "python examples/certified_tuning.py": of_the_project,
-    "python examples/fixed_rows.py": of_the_project,
-    "python examples/forecasters.py": of_the_project,
 }
-# Blocks of text that are the output of such a command: the page, their first line, the command, how near numbers are
-# (None: the page says that they are random), and whether they are the whole output or its end.
+# Blocks of text that are the output of such a command, or of an example, which tests/docs/test_gallery.py runs: the
+# page, their first line, the command, how near numbers are (None: the page says that they are random), and whether they
+# are the whole output or its end.
 PRINTED = {
-    ("docs/how-to/mixtures.md", "the standard mixture       mean width   4.28   holds the truth: True"):
+    ("docs/how-to/mixtures.md", "standard mixture       mean width   4.28, contains the truth at 100% of the points"):
         ("python examples/forecasters.py", 1e-6, "all"),
     ("docs/how-to/tuning.md", "30 of 30 trials, 10 of 10 confirmations."): (TUNE, None, "end"),
     ("docs/tutorials/figure.md", "fig1 ━━━━━━━━━━━ 1/1 0:00:02"): ("mixbandit paper fig1", None, "all"),
@@ -203,6 +200,18 @@ def test_short_commands_run_as_written(command, tmp_path):
     page = next(one.page for (text, _), one in ALL.items() if text == command)
     RUN[command](page, tmp_path)
     printed = run(command, tmp_path)
+    compare(command, printed)
+
+
+@pytest.mark.parametrize(
+    "command", sorted({one for one, _, _ in PRINTED.values() if one.startswith("python examples/")})
+)
+def test_outputs_of_examples_are_those_of_the_gallery(command):
+    compare(command, (DOCS / "gallery" / f"{Path(command).stem}.txt").read_text(encoding="utf-8"))
+
+
+def compare(command, printed):
+    """What a command printed with what pages show of it."""
     for (shown_on, first), (source, relative, part) in PRINTED.items():
         if source == command:
             told = next(b for b in blocks(ROOT / shown_on) if b.language == "text" and b.text.startswith(f"{first}\n"))
@@ -217,7 +226,7 @@ def test_outputs_of_commands_are_listed():
         for block, text in outputs(page):
             if block.language == "sh":
                 assert (name(page), text.text.splitlines()[0]) in PRINTED
-    assert sources <= RUN.keys()
+    assert {source for source in sources if not source.startswith("python examples/")} <= RUN.keys()
 
 
 @pytest.mark.heavy

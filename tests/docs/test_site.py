@@ -56,7 +56,7 @@ SEEN = """() => {
       const [before, after] = beside(node);
       return /[\\p{L}\\p{N})\\]‖*_^]$/u.test(before) || /^[\\p{L}\\p{N}(‖*_^]/u.test(after)
         || /[‖≤≥√Σ]|^\\s|\\s$/.test(node.textContent);
-    }).map(node => `${beside(node)[0].slice(-9)}<em>${node.textContent.slice(0, 50)}</em>${beside(node)[1].slice(0, 9)}`),
+    }).map(node => `${beside(node)[0].slice(-9)}<em>${node.textContent}</em>${beside(node)[1].slice(0, 9)}`),
     unloaded: [...document.images].filter(image => !(image.complete && image.naturalWidth)).map(image => image.src),
     sideways: document.scrollingElement.scrollWidth - innerWidth,
     wide: [...article.querySelectorAll("*")].filter(
