@@ -70,13 +70,13 @@ def draw(excess: dict[str, Any], wrong: Any, path: Path) -> None:
     left.axvline(0.0, color="0.4", lw=1.0)
     left.set_yticks(range(len(order)), [name.split("-", 1)[1].replace("_", " ") for name in order], fontsize=8)
     left.set_title("The best trial claims too much", fontsize=11, fontweight="bold")
-    left.set_xlabel("accuracy claimed − true accuracy, on 11 tables of real training runs\n"
-                    "(100 trials of TPE; dot: a run, diamond: their mean)", fontsize=9)  # fmt: skip
+    left.set_xlabel("accuracy claimed − true accuracy\n11 tables of real training runs, 100 trials of TPE\n"
+                    "dot: one run, diamond: their mean", fontsize=9)  # fmt: skip
     looks = np.arange(1, wrong.shape[2] + 1)
-    named = (("the usual 95 % interval", plots.COLOURS[1], -16), ("mixbandit", plots.COLOURS[0], 6))
+    named = (("the usual 95 % interval", plots.COLOURS[1], -34), ("mixbandit", plots.COLOURS[0], 6))
     for share, (label, colour, drop) in zip(100 * wrong.mean(axis=0), named, strict=True):
         right.plot(looks, share, color=colour, lw=2.0)
-        right.annotate(f"{label}: {share[-1]:.0f} %", (looks[-1], share[-1]), xytext=(0, drop), ha="right",
+        right.annotate(f"{label}: {share[-1]:.1f} %", (looks[-1], share[-1]), xytext=(0, drop), ha="right",
                        textcoords="offset points", color=colour, fontsize=9, fontweight="bold")  # fmt: skip
     right.axhline(100 * DELTA, color="0.4", lw=1.0, ls=":")
     right.annotate("promised: 5 %", (looks[-1], 100 * DELTA), xytext=(0, 3), ha="right", textcoords="offset points",

@@ -34,3 +34,11 @@ def test_a_page_names_the_model_where_it_first_promises():
         text = flat(path)
         before = text[: PROMISE.search(text).end() + 300]
         assert "linear in" in before or "function space" in before, path.name
+
+
+def test_pages_that_ask_for_a_statement_say_where_to_find_the_one_that_fits():
+    asking = [path for path in PAGES if path.parent.name in ("how-to", "tutorials") or path.name == "README.md"]
+    asking = [path for path in asking if re.search(r"samples=|sigma=|Assumptions\(", path.read_text(encoding="utf-8"))]
+    assert len(asking) >= 15
+    lost = [path.name for path in asking if not re.search(r"\]\([\w./-]*statements\.md", flat(path))]
+    assert lost in ([], ["statements.md"])
