@@ -2,6 +2,8 @@
 
 The interval for the difference of two conversion rates may be read after every visitor, and the test stopped at any
 time: it is wrong at any of the looks with probability at most 5 %. Visitors are independent, and each counts once.
+
+See docs/how-to/means.md.
 """
 
 from pathlib import Path

@@ -3,6 +3,8 @@
 It explores a square, crashes after 100 rounds, resumes from its file, and stops once nothing can be better than its
 recommendation by more than 0.05. Everything it reports holds with probability 0.99, for rewards that are linear in the
 features, a parameter of norm at most 10 and noise of level 0.1.
+
+See docs/how-to/bandits.md.
 """
 
 from pathlib import Path

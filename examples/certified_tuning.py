@@ -3,6 +3,8 @@
 A support vector machine on handwritten digits. Each value is the accuracy on 100 rows, drawn anew for every trial, and
 training is not random, so that `samples=100` is true. Confirming the finalists raises the certified value; trials of
 the present setting show that the new one is better.
+
+See docs/how-to/tuning.md.
 """
 
 import functools

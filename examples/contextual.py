@@ -3,6 +3,8 @@
 The click rate of each article is linear in the reader's features, here an intercept and the age, with parameters of its
 own. All bounds hold at all times at once with probability 0.95, if that is so and the norm of all parameters together
 is at most 1.
+
+See docs/how-to/bandits.md.
 """
 
 from pathlib import Path

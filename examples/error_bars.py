@@ -2,6 +2,8 @@
 
 They hold after every measurement at once with probability 0.99, although each measurement is placed by the ones before
 it. The function is linear in 20 features, its parameter has norm at most 10, and the noise level is 0.1.
+
+See docs/how-to/error-bars.md.
 """
 
 from pathlib import Path

@@ -3,6 +3,8 @@
 If all configurations are measured on the same rows, a guarantee about new rows depends on how the configurations were
 chosen. A grid was fixed in advance, so its scores allow one. A search that learns from its own scores allows none,
 until its finalists are measured on rows that it never saw.
+
+See docs/how-to/fixed-rows.md.
 """
 
 from pathlib import Path

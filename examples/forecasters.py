@@ -3,6 +3,8 @@
 The better a forecaster predicts rewards, the narrower the bars; a bad one widens them and leaves them valid. Here the
 function depends on 2 of 30 features. The lasso, which expects that, predicts better than the standard mixture. A
 forecaster that predicts the opposite of the truth does far worse, and its bars still contain the truth.
+
+See docs/how-to/mixtures.md.
 """
 
 from pathlib import Path

@@ -4,6 +4,8 @@ A grid was fixed before any score was seen, so that its cross-validation scores 
 Accuracy is a mean over rows: state how many a fold has. AUC is not: state the noise level of a fold's score. With p
 positive and n negative rows it is at most ½√(1/p + 1/n), because one row changes the AUC by at most 1/p or 1/n
 (McDiarmid's inequality). The statements are about the mean of the five fitted models, not about the refitted one.
+
+See docs/how-to/fixed-rows.md.
 """
 
 from pathlib import Path

@@ -2,6 +2,8 @@
 
 Optuna's callback logs the trials; a few calls log the certificate as metrics, tags and artifacts. The tracking server
 here is a local file. Needs the extra `tracking`.
+
+See docs/how-to/machines.md.
 """
 
 import shutil

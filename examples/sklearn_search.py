@@ -2,6 +2,8 @@
 
 `MixBanditSearchCV` takes the place of `GridSearchCV`. Its own certificate is about the rows that it was given. For new
 rows, measure finalists on rows that the search never saw, or search a grid that was fixed in advance.
+
+See docs/how-to/sklearn.md.
 """
 
 from pathlib import Path

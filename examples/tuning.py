@@ -2,6 +2,8 @@
 
 A support vector machine with a parameter that only one of its kernels has. Each value is the accuracy on 100 rows,
 drawn anew for every trial. The tuner is saved with two trials pending, and loaded again.
+
+See docs/how-to/tuning.md.
 """
 
 import warnings

@@ -8,6 +8,7 @@ minutes and needs all extras, and shows no text that a test could compare.
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 import tempfile
@@ -76,6 +77,7 @@ def _read(path: Path) -> Example:
     source = path.read_text(encoding="utf-8")
     tree = ast.parse(source)
     title, _, text = (ast.get_docstring(tree) or path.stem).partition("\n")
+    text = re.sub(r"\bdocs/([\w/-]+\.md)", r"[\g<0>](../\1)", text)
     code = "\n".join(source.splitlines()[tree.body[0].end_lineno :]).strip()
     printed = (FOLDER / f"{path.stem}.txt").read_text(encoding="utf-8").rstrip()
     return Example(path.stem, title.rstrip("."), text.strip(), code, printed)

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from mkdocs.structure.files import Files
 
 NOTEBOOKS = Path(__file__).parent.parent.parent / "examples" / "notebooks"
+TEXT = """{% extends "markdown/index.md.j2" %}
+{% block stream %}
+```text
+{{ output.text | trim }}
+```
+{% endblock %}"""
 LINK = "[Download this notebook]({name}.ipynb){{ download }}"
 
 
@@ -27,8 +33,9 @@ def on_files(files: Files, config: MkDocsConfig, **_: Any) -> Files:
     from nbconvert import MarkdownExporter
 
     for path in sorted(NOTEBOOKS.glob("*.ipynb")):
-        body, found = MarkdownExporter().from_filename(str(path), {"unique_key": path.stem})
+        body, found = MarkdownExporter(raw_template=TEXT).from_filename(str(path), {"unique_key": path.stem})
         heading, rest = body.replace("](../../docs/", "](../").strip().split("\n", 1)
+        rest = rest.replace("![png](", f"![{heading.lstrip('# ')}: the picture](")
         page = f"{heading}\n\n{LINK.format(name=path.stem)}\n{rest}"
         made = {f"{path.stem}.md": page, path.name: path.read_bytes(), **found["outputs"]}
         for name, content in made.items():
