@@ -16,6 +16,8 @@ FORMULA = re.compile(
 NAMESPACE = "http://www.w3.org/1998/Math/MathML"
 # Signs that latex2mathml takes for letters, or for their ASCII relatives.
 SIGNS = {":": ":", "±": "±", "~": "∼", "*": "∗", "⊥": "⊥", "⟺": "⟺", "′": "′"}
+LETTERS = {"∞", "⊤", "…"}  # and letters that it takes for signs
+BARS = {"¯": "‾", "―": "‾"}
 TIGHT = set("‖|{}[]⌊⌋⌈⌉/")
 THIN = "0.167em"
 LIMITS = {"min", "max", "inf", "sup"}
@@ -53,7 +55,11 @@ def mathml(tex: str, block: bool) -> str:
 def _correct(element: ElementTree.Element, block: bool) -> None:
     text = (element.text or "").strip()
     children = list(element)
-    if element.tag in ("mi", "mo") and text in SIGNS:
+    if element.tag == "mo" and text in LETTERS:
+        element.tag = "mi"
+    elif element.tag == "mo" and text in BARS:
+        element.text, element.attrib = BARS[text], {"stretchy": "true"}
+    elif element.tag in ("mi", "mo") and text in SIGNS:
         element.tag, element.text = "mo", SIGNS[text]
     elif element.tag in ("mi", "mo") and text in TIGHT:
         element.tag = "mo"
