@@ -73,7 +73,7 @@ def draw(excess: dict[str, Any], wrong: Any, path: Path) -> None:
     left.set_xlabel("accuracy claimed − true accuracy\n11 tables of real training runs, 100 trials of TPE\n"
                     "dot: one run, diamond: their mean", fontsize=9)  # fmt: skip
     looks = np.arange(1, wrong.shape[2] + 1)
-    named = (("the usual 95 % interval", plots.COLOURS[1], -34), ("mixbandit", plots.COLOURS[0], 6))
+    named = (("the usual 95 % interval", plots.COLOURS[1], -52), ("mixbandit", plots.COLOURS[0], 6))
     for share, (label, colour, drop) in zip(100 * wrong.mean(axis=0), named, strict=True):
         right.plot(looks, share, color=colour, lw=2.0)
         right.annotate(f"{label}: {share[-1]:.1f} %", (looks[-1], share[-1]), xytext=(0, drop), ha="right",
@@ -84,7 +84,7 @@ def draw(excess: dict[str, Any], wrong: Any, path: Path) -> None:
     right.set_ylim(0.0, None)
     right.set_title("Looking often makes an interval wrong", fontsize=11, fontweight="bold")
     right.set_xlabel("looks at a sales rate, one per 100 visitors", fontsize=9)
-    right.set_ylabel("experiments with a wrong interval so far, %", fontsize=9)
+    right.set_ylabel("experiments wrong so far, %", fontsize=9)
     for ax in (left, right):
         ax.spines[["top", "right"]].set_visible(False)
     plots.save(figure, path)
