@@ -61,6 +61,13 @@ def test_every_block_says_what_it_is(page):
     assert [f"{name(page)}:{block.line}" for block in blocks(page) if block.language not in LANGUAGES] == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_file_has_a_name(page):
+    """Before a block that the reader is to save: "Save this as `space.toml`:"."""
+    saved = [block for block in blocks(page) if block.language in {"toml", "csv", "ini"}]
+    assert [f"{name(page)}:{block.line}" for block in saved if not block.file] == []
+
+
 def test_every_text_is_compared_with_what_is_printed():
     from tests.docs.test_commands import PRINTED
 
