@@ -83,3 +83,27 @@ def test_exact_bounds_are_those_of_cvxpy_and_ellipsoids_are_wider(seed, kernel):
         assert found.value[i] == pytest.approx(expected, abs=tolerance * size)
         assert found.value[i] >= expected - 1e-6 * size
         assert wider[i] >= found.value[i] - 1e-9 * size
+
+
+def test_secant_curvatures_are_below_those_to_every_point_of_the_interval():
+    """By brute force over the interval; the least is often inside it, as for r = p = ½ on [.1, .9]: 4.00, not 6.39."""
+    rng = np.random.default_rng(0)
+    p, r, m = rng.uniform(0.02, 0.98, 300), rng.uniform(0.0, 1.0, 300), rng.integers(1, 200, 300).astype(float)
+    low, high = p * rng.uniform(0.0, 1.0, 300), 1.0 - (1.0 - p) * rng.uniform(0.0, 1.0, 300)
+    p[0], r[0], m[0], low[0], high[0] = 0.5, 0.5, 1.0, 0.1, 0.9
+    r[1], r[2] = 0.0, 1.0
+    likelihood = Likelihood(np.ones((300, 1)), r, m, 0.0)
+    found = likelihood.secants(p, low, high)
+    for i in range(300):
+        x = np.linspace(low[i], high[i], 4001)[1:-1]
+        x = x[np.abs(x - p[i]) > 1e-3]
+
+        def term(q, i=i):
+            return m[i] * (-r[i] * np.log(q) - (1.0 - r[i]) * np.log(1.0 - q))
+
+        slope = m[i] * (-r[i] / p[i] + (1.0 - r[i]) / (1.0 - p[i]))
+        curvatures = 2.0 * (term(x) - term(p[i]) - slope * (x - p[i])) / (x - p[i]) ** 2
+        assert 0.0 < found[i] <= curvatures.min() * (1.0 + 1e-6)
+    inside = 2.0 * (-np.log(0.4999) / 2 - np.log(0.5001) / 2 - np.log(2.0)) / 0.0001**2
+    assert inside == pytest.approx(4.0, rel=1e-3)
+    assert found[0] <= 4.0

@@ -11,7 +11,7 @@ so that with probability ≥ 1−δ, at all times at once and whatever chose the
 
 | symbol | meaning |
 |---|---|
-| θ | σ ~ N(0, σ²cI), σ² ~ IG(a₀, b₀) | one member of the mixture that predicts |
+| θ ~ N(0, σ²cI) given σ, σ² ~ IG(a₀, b₀) | one member of the mixture that predicts |
 | a_t = a₀ + t/2, b_t = b₀ + ½rᵀ(I + cΦΦᵀ)⁻¹r | what it has learnt |
 | ln p_{c,b₀} | lnΓ(a_t) − lnΓ(a₀) + a₀ ln b₀ − a_t ln b_t − ½ ln det(I + cΦᵀΦ) − (t/2) ln 2π |
 
