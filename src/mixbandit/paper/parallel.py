@@ -7,6 +7,7 @@ import functools
 import logging
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -245,5 +246,11 @@ def _repetition(function: Repetition, i: int) -> tuple[int, tuple[Any, ...]]:
     import scipy.linalg  # noqa: F401 - its linear algebra can only be limited once it is there
 
     # Sums over several threads round differently: with one, any number of processes gives the same numbers.
-    with import_extra("threadpoolctl", extra="experiments").threadpool_limits(1):
+    with _libraries(len(sys.modules)).limit(limits=1):
         return i, function(i)
+
+
+@functools.lru_cache(maxsize=1)
+def _libraries(loaded: int) -> Any:
+    """The libraries that have threads; to find them takes milliseconds, and new ones come with new modules only."""
+    return import_extra("threadpoolctl", extra="experiments").ThreadpoolController()
