@@ -5,13 +5,13 @@ import pytest
 from tests.battery.parts import PARTS
 from tests.battery.tally import Tally
 
-# Cases of each part that fit in a second or three.
+# Cases of each part that fit in a second.
 BRIEF = {
-    "policies": 300,
-    "tuners": 150,
+    "policies": 150,
+    "tuners": 100,
     "state files": 150,
     "tables": 150,
-    "studies": 60,
+    "studies": 30,
     "interrupts": 100,
     "kills": 10,
 }
