@@ -12,7 +12,7 @@ from mixbandit.sequences.conic import ConicReference
 from mixbandit.sets import dual
 from tests.helpers.instances import FAMILIES, Instance, draw
 
-INSTANCES = 1000
+INSTANCES = 500
 
 
 @pytest.fixture(params=["compiled", "numpy"])
@@ -53,7 +53,7 @@ def test_exact_bounds_and_verdicts_equal_the_conic_solvers(family, solver, conic
 
 @pytest.mark.heavy
 def test_exact_bounds_and_verdicts_equal_the_conic_solvers_on_many_more():
-    for seed in range(INSTANCES, 5 * INSTANCES):
+    for seed in range(INSTANCES, 5000):
         instance = draw(seed)
         cs = instance.sequence()
         reference = ConicReference(cs)
