@@ -332,10 +332,11 @@ def test_values_beyond_the_range_by_rounding_are_confirmations_too():
 
 
 @pytest.mark.parametrize("kind", ["samples", "minimize", "sigma"])
-def test_a_plan_is_roughly_right(kind):
-    """In the middle of ten runs, as many confirmations as planned are about what it takes."""
+@pytest.mark.parametrize("runs", [3, pytest.param(10, marks=pytest.mark.heavy)])
+def test_a_plan_is_roughly_right(kind, runs):
+    """In the middle of all runs, as many confirmations as planned are about what it takes."""
     ratios = []
-    for seed in range(10):
+    for seed in range(runs):
         tuner = played(20, seed, **STATEMENTS[kind])
         goal = 0.72 if tuner.assumptions.direction == "maximize" else 0.28
         plan, rng = tuner.plan(floor=goal), np.random.default_rng([seed, 9])

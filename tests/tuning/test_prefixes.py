@@ -84,14 +84,15 @@ def test_a_table_sorted_by_value_is_tested_as_a_whole():
         assert mb.Tuner(SPACE, sigma=0.1, norm_bound=0.01).learn([*by_value[1:30], by_value[0]]).refuted
 
 
-def test_true_assumptions_are_refuted_in_no_more_runs_than_delta():
+@pytest.mark.parametrize("runs", [25, pytest.param(100, marks=pytest.mark.heavy)])
+def test_true_assumptions_are_refuted_in_no_more_runs_than_delta(runs):
     alarms = 0
-    for run in range(100):
+    for run in range(runs):
         rng = np.random.default_rng([3, run])
         history = [({"x": float(x)}, 0.3 * np.sin(3 * x) + 0.1 * rng.normal()) for x in rng.uniform(size=60)]
         tuner = mb.Tuner(SPACE, sigma=0.1, norm_bound=3.0, delta=0.1).learn(history)
         alarms += tuner.refuted
-    assert alarms <= 20
+    assert alarms <= 0.2 * runs
 
 
 @pytest.mark.parametrize("n", [1, 2, 19, 20, 21, 25, 70, 1000, 10**6])
