@@ -124,7 +124,7 @@ def mention_problem(command):
     words = shlex.split(command.text.partition(" | ")[0])[1:]
     found = typer.main.get_command(app)
     for word in words:
-        if not hasattr(found, "commands") or not re.fullmatch(r"[a-z0-9-]+", word):
+        if not hasattr(found, "commands") or not re.fullmatch(r"[a-z][a-z0-9-]*", word):
             break
         if word not in found.commands:
             return f"no command {word}"
