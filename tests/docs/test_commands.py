@@ -149,10 +149,10 @@ CHECKS = {
 
 def problem(command):
     """Why a command on a page would not work, or nothing."""
-    if command.text in ELSEWHERE or command.text in RUN:
+    first, shell = command.words[0], re.search(r"[;&|<>]", re.sub(r"'[^']*'", "", command.text))
+    if command.text in ELSEWHERE or (command.text in RUN and shell):
         return ""
-    first = command.words[0]
-    if first not in CHECKS or (not command.mention and re.search(r"[;&|<>]", re.sub(r"'[^']*'", "", command.text))):
+    if first not in CHECKS or (shell and not command.mention):
         return "is of no kind that is checked: see tests/docs/test_commands.py"
     return CHECKS[first](command)
 
