@@ -12,7 +12,7 @@ test test-heavy: export PYTHONDONTWRITEBYTECODE =
 
 help:
 	@echo "make demo    set up a small environment, tune a classifier, certify it, play the paper's bandits (out/demo)"
-	@echo "make test    set up, then run the tests"
+	@echo "make test    set up, then run the tests of the core, Optuna and scikit-learn parts"
 	@echo "make battery hostile inputs at length: state machines, damaged files, kills (long; writes docs/results/battery.md)"
 	@echo "make lint    ruff and mypy"
 	@echo "make docs    build the documentation into site/"
@@ -43,6 +43,7 @@ lint: $(VENV)/stamp-test $(VENV)/stamp-lint
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+docs: export NO_MKDOCS_2_WARNING = 1
 docs: $(VENV)/stamp-docs
 	$(BIN)/mkdocs build --strict --quiet
 
