@@ -8,7 +8,7 @@ PIP = $(BIN)/python -m pip install --disable-pip-version-check
 test test-heavy: export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-heavy battery lint docs gallery bench clean
+.PHONY: help demo test test-heavy battery lint docs gallery bench dist clean
 
 help:
 	@echo "make demo    set up a small environment, tune a classifier, certify it, play the paper's bandits (out/demo)"
@@ -18,6 +18,7 @@ help:
 	@echo "make docs    build the documentation into site/"
 	@echo "make gallery run examples and notebooks, and keep what they print and draw"
 	@echo "make bench   compare speed with CVXPY and plain numpy (minutes)"
+	@echo "make dist    build wheel and source archive, and check them for PyPI (out/dist)"
 
 # A stamp per set of extras: reinstall only when the dependencies change.
 $(VENV)/stamp-%: pyproject.toml
@@ -55,6 +56,11 @@ bench: $(VENV)/stamp-bench
 	$(BIN)/mixbandit bench
 	$(BIN)/python benchmarks/svm.py
 	$(BIN)/python benchmarks/asking.py
+
+dist: $(VENV)/stamp-release
+	rm -rf out/dist
+	$(BIN)/python -m build --outdir out/dist
+	$(BIN)/twine check --strict out/dist/*
 
 clean:
 	rm -rf $(VENV) out site .pytest_cache .mypy_cache .ruff_cache .hypothesis

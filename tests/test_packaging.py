@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-TOLD = ("README.md", "CONTRIBUTING.md", "mkdocs.yml", "Makefile", ".ci/run")
+TOLD = ("README.md", "CONTRIBUTING.md", "RELEASING.md", "mkdocs.yml", "Makefile", ".ci/run")
 # Folders whose files are named by path on the pages.
 FOLDERS = r"(?:\.ci|benchmarks|docs|examples|optunahub|src|tests)"
 DATASETS = ("banknotes", "maternal", "raisin")
@@ -27,7 +27,7 @@ def named():
     text = "\n".join((ROOT / name).read_text() for name in TOLD)
     found = set(re.findall(rf"(?<![\w/.-])({FOLDERS}/[\w/.-]*\w)", text))
     found |= set(re.findall(r"\]\(([\w./-]+)\)", text))  # links
-    found |= set(TOLD) | {PROJECT["project"]["readme"], *PROJECT["project"]["license-files"]}
+    found |= set(TOLD) | {"hatch_build.py", *PROJECT["project"]["license-files"]}
     found.add(PROJECT["tool"]["hatch"]["version"]["path"])
     return {path for path in found if (ROOT / path).exists()}
 
@@ -55,6 +55,91 @@ def test_everything_that_is_named_belongs_to_the_source_archive():
     assert {path for path in named() if f"/{path.split('/')[0]}" not in listed} == set()
 
 
+def test_the_metadata_say_what_a_reader_of_pypi_looks_for():
+    project = PROJECT["project"]
+    assert 40 < len(project["description"]) < 200
+    assert project["license"] == "MIT"
+    assert not any(text.startswith("License ::") for text in project["classifiers"])  # `license` says it
+    oldest = int(project["requires-python"].removeprefix(">=3."))
+    named = [int(minor) for text in project["classifiers"] for minor in re.findall(r":: Python :: 3\.(\d+)$", text)]
+    assert named == list(range(oldest, named[-1] + 1))
+    assert oldest <= sys.version_info.minor <= named[-1]
+    assert PROJECT["tool"]["ruff"]["target-version"] == f"py3{oldest}"
+    assert {"Operating System :: POSIX :: Linux", "Typing :: Typed"} <= set(project["classifiers"])
+    assert {"scikit-learn", "optuna", "A/B testing", "bandits"} <= set(project["keywords"])
+    assert all(re.match(r"https://(?!.*example)\S+$", url) for url in project.get("urls", {}).values())
+
+
+def test_the_page_of_versions_names_what_the_metadata_allow():
+    page = (ROOT / "docs/reference/versions.md").read_text()
+    oldest, newest = (re.findall(r"3\.\d+", text)[-1] for text in (
+        PROJECT["project"]["requires-python"], " ".join(PROJECT["project"]["classifiers"])
+    ))  # fmt: skip
+    assert f"| Python | {oldest} | {newest} |" in page
+    for requirement in PROJECT["project"]["dependencies"]:
+        name, bound = requirement.split(">=")
+        assert f"| {name} | {bound} | " in page
+
+
+def test_extras_named_on_pages_and_in_messages_exist():
+    pages = [path for folder in ("docs", "optunahub") for path in (ROOT / folder).rglob("*.md")]
+    code = [path for folder in ("src", "examples") for path in (ROOT / folder).rglob("*.py")]
+    text = "\n".join(path.read_text() for path in [*ROOT.glob("*.md"), *pages, *code])
+    lists = re.findall(r"(?:\bmixbandit|(?<=['\" ])\.)\[([a-z][a-z,]*)\]", text)
+    named = {extra for listed in lists for extra in listed.split(",")} | set(re.findall(r'extra="(\w+)"', text))
+    assert len(named) > 8
+    assert named - PROJECT["project"]["optional-dependencies"].keys() == set()
+
+
+def test_the_version_is_in_one_place_and_the_citation_agrees():
+    import mixbandit
+
+    assert "version" in PROJECT["project"]["dynamic"]
+    assert PROJECT["tool"]["hatch"]["version"]["path"] == "src/mixbandit/__init__.py"
+    changes = (ROOT / "CHANGELOG.md").read_text()
+    number, said = re.search(r"^## (\d+\.\d+\.\d+)(?:, (.+))?$", changes, re.MULTILINE).groups()
+    assert mixbandit.__version__ == (f"{number}.dev0" if said == "unreleased" else number)
+    citation = dict(re.findall(r"^(version|date-released): (\S+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE))
+    if said == "unreleased":  # then the citation is of an older version, or of none
+        assert citation.get("version") != number
+    else:
+        assert citation == {"version": number, "date-released": said}
+
+
+SOURCE = "https://host/owner/mixbandit"
+
+
+@pytest.mark.parametrize(
+    ("written", "absolute", "plain"),
+    [
+        ("[a](docs/a.md#b), [c]", f"[a]({SOURCE}/blob/v1.0/docs/a.md#b), [c]", "a, [c]"),
+        ("([a](#b))", f"([a]({SOURCE}/blob/v1.0/README.md#b))", "(a)"),
+        ("![An [x] axis](docs/a.png)", f"![An [x] axis]({SOURCE}/raw/v1.0/docs/a.png)", ""),
+        ("![a](docs/a.png)", f"![a]({SOURCE}/raw/v1.0/docs/a.png)", ""),
+        ("[`mb.run`](docs/a.md)", f"[`mb.run`]({SOURCE}/blob/v1.0/docs/a.md)", "`mb.run`"),
+        ("[![a](a.png)](a.md)", f"[![a]({SOURCE}/raw/v1.0/a.png)]({SOURCE}/blob/v1.0/a.md)", ""),
+        ('<img src="a.png" width="9">', f'<img src="{SOURCE}/raw/v1.0/a.png" width="9">', ""),
+        ("[a](https://semver.org) ![b](https://b.c/d.png)",) * 3,
+        ("x\n```python\nf[0](y)\n```\ny",) * 3,
+        ("`pip install 'mixbandit[all]'` (or so)",) * 3,
+    ],
+)  # fmt: skip
+def test_links_on_pypi_are_absolute_or_text(written, absolute, plain):
+    for_pypi = runpy.run_path(str(ROOT / "hatch_build.py"))["for_pypi"]
+    assert for_pypi(written, SOURCE, "1.0") == absolute
+    assert for_pypi(written) == plain
+
+
+def test_the_readme_for_pypi_has_no_relative_links():
+    for_pypi = runpy.run_path(str(ROOT / "hatch_build.py"))["for_pypi"]
+    text = (ROOT / "README.md").read_text()
+    for made in (for_pypi(text), for_pypi(text, SOURCE, "0.2.0.dev0")):
+        outside = re.sub(r"^```.*?^```$", "", made, flags=re.MULTILINE | re.DOTALL)
+        assert re.findall(r"\]\((?!https?:)[^)]*\)|(?:src|href)=\"(?!https?:)", outside) == []
+    assert f"]({SOURCE}/blob/main/docs/index.md)" in made
+    assert re.findall(r"```.*?```", made, re.DOTALL) == re.findall(r"```.*?```", text, re.DOTALL)
+
+
 @pytest.mark.heavy
 def test_archives_contain_what_is_named_and_the_wheel_works_alone(tmp_path):
     with tarfile.open(build(tmp_path / "sdist", "sdist")) as archive:
@@ -69,6 +154,10 @@ def test_archives_contain_what_is_named_and_the_wheel_works_alone(tmp_path):
     assert packed == code(ROOT)
     assert {"mixbandit/py.typed", *(f"mixbandit/paper/datasets/{name}.csv" for name in DATASETS)} <= packed
     assert any(name.endswith("licenses/LICENSE") for name in zipfile.ZipFile(wheel).namelist())
+    (metadata,) = (name for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".dist-info/METADATA"))
+    readme = zipfile.ZipFile(wheel).read(metadata).decode()
+    assert "Description-Content-Type: text/markdown" in readme
+    assert "](docs/" not in readme
 
     home = tmp_path / "venv"
     venv.create(home, with_pip=False)
