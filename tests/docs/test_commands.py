@@ -22,6 +22,10 @@ ELSEWHERE = {
     "optuna create-study --storage $STORAGE --study-name svm --direction maximize --skip-if-exists": "the same server",
     "for i in $(seq 8); do python examples/worker.py $STORAGE svm 400 & done; wait": "the same; RUN has a journal",
     "sbatch --export=ALL worker.sh": "SLURM",
+    'git tag -a v0.2.0 -m "mixbandit 0.2.0"': "a release",
+    ".venv/bin/twine upload --repository testpypi out/dist/*": "the same; `make dist` has twine check the files",
+    ".venv/bin/twine upload out/dist/*": "the same",
+    "git push origin main v0.2.0": "the same",
     "optuna-dashboard journal.log": "serves until it is stopped; tests/integrations/test_optuna_dashboard.py reads it",
 }  # fmt: skip
 # Packages of others that pages tell to install.
