@@ -47,9 +47,9 @@ def misses(name, runs):
 
 
 @pytest.mark.parametrize("name", LISTS)
-def test_intervals_miss_in_at_most_delta_of_runs_whoever_stops(name):
+@pytest.mark.parametrize("runs", [150, pytest.param(600, marks=pytest.mark.heavy)])
+def test_intervals_miss_in_at_most_delta_of_runs_whoever_stops(name, runs):
     """A run misses if any of its intervals does: whoever stops when it is wrong is covered, too."""
-    runs = 600
     missed = misses(name, runs)
     assert binomtest(missed, runs, DELTA, alternative="greater").pvalue > 1e-4, f"{missed} of {runs} runs missed"
 

@@ -246,9 +246,10 @@ def noise_of(kind, mean, rng):
 
 @model_of
 @pytest.mark.parametrize("kind", ["gaussian", "heteroscedastic", "by action", "bounded"])
-def test_the_truth_is_missed_in_at_most_a_share_delta_of_runs(model, kind):
+@pytest.mark.parametrize("runs", [25, pytest.param(60, marks=pytest.mark.heavy)])
+def test_the_truth_is_missed_in_at_most_a_share_delta_of_runs(model, kind, runs):
     """‖f* − r‖ ≤ R at all times, though actions go where the last error was large, and to new ones else."""
-    runs, rounds, misses, delta = 60, 60, 0, 0.2
+    rounds, misses, delta = 60, 0, 0.2
     for run in range(runs):
         rng = np.random.default_rng([7, run])
         cost = mb.Grid([mb.SemiAdaptive(c) for c in (0.01, 1.0)]).cost(as_model(model, 2), SIGMA)
