@@ -73,6 +73,7 @@ def test_batches_fall_back_to_rows():
         learner.predict(batch, batch)
 
 
+@pytest.mark.heavy
 def test_an_experiment_on_two_processes_gives_the_same(tmp_path):
     code = """
 import coba
@@ -170,12 +171,12 @@ def test_contexts_and_actions_of_all_kinds(context, actions, width):
 
 def test_text_must_be_known():
     learner = MixBanditLearner(**STATED)
-    with pytest.raises(mb.InvalidInput, match="no predict"):
+    with pytest.raises(mb.InvalidInput, match="predict has not offered any yet"):
         learner.learn([0.5], "buy", 1.0, None)
     learner.predict([0.5], ["buy", "sell"])
     learner.learn([0.5], "sell", 1.0, None)
     assert learner.score([0.5], ["sell"], "sell") == 1.0
-    with pytest.raises(mb.InvalidInput, match="'hold' is text that is not known"):
+    with pytest.raises(mb.InvalidInput, match="unknown text action 'hold'"):
         learner.predict([0.5], ["buy", "hold"])
 
 
