@@ -177,7 +177,7 @@ def test_what_is_not_a_study_or_a_parameter_is_refused():
 def test_the_battery_of_mutated_studies_can_fail(monkeypatch):
     """Mutations reach what they are meant to reach: without the check of values, intervals are claimed wrongly."""
     monkeypatch.setattr(mb.Assumptions, "objection", lambda self, value: None if np.isfinite(value) else "infinite")
-    assert battery.run(150, 0).failures
+    assert battery.run(80, 0).failures
 
 
 def test_a_trial_left_running_by_a_dead_process_does_not_disturb():

@@ -6,7 +6,7 @@ from mixbandit.paper import regret
 from mixbandit.paper.parallel import Workers
 from mixbandit.paper.regret import ALGORITHMS, RegretSettings, measure, problem
 
-QUICK = {"rounds": 30, "dim": 8}
+QUICK = {"rounds": 20, "dim": 6}
 
 
 def test_problems_are_shared_and_optima_proven():
