@@ -95,9 +95,10 @@ def test_it_holds(study):
     assert 0.0 < c.share <= 1.0
 
 
-def test_what_is_possible_shrinks_to_the_best_with_data():
+@pytest.mark.parametrize("trials", [400, pytest.param(1500, marks=pytest.mark.heavy)])
+def test_what_is_possible_shrinks_to_the_best_with_data(trials):
     rng = np.random.default_rng(1)
-    history = [(p, float(rng.binomial(2000, worth(p))) / 2000) for p in SPACE.sample(1500, rng=2)]
+    history = [(p, float(rng.binomial(2000, worth(p))) / 2000) for p in SPACE.sample(trials, rng=2)]
     found = mb.certify(history, space=SPACE, reward_range=(0.0, 1.0), samples=2000)
     parts = {part.name: part for part in found.possible}
     assert parts["kernel"].values == ("rbf",)
