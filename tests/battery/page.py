@@ -16,17 +16,21 @@ from tests.battery.tally import Tally
 
 ROOT = Path(__file__).parent.parent.parent
 HEADINGS = {
-    "inputs": ("Inputs tried", "Each was accepted and gave sound answers, or was refused with an error of ours."),
-    "faults": ("Faults survived", "After each the state was that of before the call or that of after it, never a mix."),
-    "load": ("Load held", "Every reader saw a whole file; every result and trial is there, once."),
+    "inputs": ("Inputs tried", "Each was accepted and gave sound answers, or was refused with one of our errors."),
+    "faults": (
+        "Faults survived",
+        "After each fault the state was the one before the call or the one after it, never a mix.",
+    ),
+    "load": ("Load held", "Every reader saw a whole file, and every result and trial was stored exactly once."),
 }
 INTRODUCTION = """# The battery
 
-**Of {tried:,} hostile inputs, faults and operations {failed} failed.** That says nothing about inputs of other kinds.
+**{failed} of {tried:,} hostile inputs, faults and operations failed.** That says nothing about inputs of other kinds.
 
-A policy and a tuner live through random lives, files and studies are damaged, calls are given wrong values,
-interrupted at random instructions and killed; eight processes share one file. A *failure* is what no user should see: a
-foreign exception, a false answer, lost or doubled data, a state that changed though there was an error.
+The battery puts a policy and a tuner through random sequences of calls, damages files and studies, passes wrong
+values to calls, interrupts them at random instructions and kills them; eight processes share one file. A *failure* is
+something that no user should see: an exception that is not ours, a false answer, lost or doubled data, or a state that
+changed despite an error.
 
 `make test` runs a few seconds of each part; `make battery` runs all of it. This page is written by the run it reports:
 
@@ -36,7 +40,7 @@ foreign exception, a false answer, lost or doubled data, a state that changed th
 
 It resumes after Ctrl-C, exits with 1 if anything failed, and keeps its figures in `docs/results/battery.csv`.
 Made with mixbandit {version}, Python {python}, numpy {numpy}, scipy {scipy} on {cores} cores ({machine}).
-Seeds are those of the command, from 0 by default.
+Seeds come from the command and start at 0 by default.
 """
 
 
