@@ -277,7 +277,7 @@ def test_a_certificate_reads_the_safe_thing_first():
     wide, _, _ = sequence(0, FOURIER8)
     text = str(certify(wide, UNIT8))
     assert text.startswith("Worth at least ")
-    assert "NOT PROVEN: the best a search found" in text
+    assert "NOT PROVEN: the largest a search found" in text
     boxed, _, _ = sequence(0, FOURIER2, reward_range=(-2.0, 2.0))
     assert "proven by branch and bound" in str(certify(boxed, UNIT2))
     assert "proven by the stated range" in str(certify(boxed, UNIT2, proof="range"))

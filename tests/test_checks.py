@@ -53,7 +53,7 @@ def test_numbers_of_any_library_are_numbers(value):
         (np.array([0.5]), r"shape \(1,\)"),
         ({0.5}, "a set"),
         pytest.param(10**400, "too large", id="10**400"),
-        pytest.param(10**5000, "an integer of some 5000 digits", id="10**5000"),
+        pytest.param(10**5000, "an integer of about 5000 digits", id="10**5000"),
         (Unprintable(), "Unprintable without a repr"),
     ],
 )
@@ -188,7 +188,7 @@ def test_what_is_no_path_is_refused(value):
 
 def test_messages_are_short_and_never_fail():
     assert checks.shown("x" * 1000) == "'" + "x" * 76 + "..."
-    assert checks.shown(10**5000) == "an integer of some 5000 digits"
+    assert checks.shown(10**5000) == "an integer of about 5000 digits"
     assert checks.shown(Unprintable()) == "<Unprintable without a repr>"
     assert "\n" not in checks.shown(np.eye(3))
 
@@ -288,7 +288,7 @@ def test_labels_and_choices_are_lists_that_end():
             mb.Categorical(given)
     with pytest.raises(InvalidInput, match="labels must be a list of hashable values"):
         mb.Arms([1.0, 2.0], labels=[["a"], ["b"]])
-    with pytest.raises(InvalidInput, match="can be compared"):
+    with pytest.raises(InvalidInput, match="comparable values"):
         mb.Categorical([np.array([1, 2]), np.array([3, 4])])
     assert mb.Categorical(np.array([1, 2])).choices == (1, 2)
 

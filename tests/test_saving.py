@@ -128,13 +128,13 @@ def test_what_is_not_a_plain_tree_is_refused_before_it_is_built(body, tmp_path):
 )
 def test_a_strange_first_line_is_refused(first, tmp_path):
     (tmp_path / "file").write_bytes(first + b"{}")
-    with pytest.raises(mb.DamagedState, match="not a file that mixbandit saved"):
+    with pytest.raises(mb.DamagedState, match="was not saved by mixbandit"):
         read_state(tmp_path / "file")
 
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no endless file here")
 def test_an_endless_file_is_not_read_to_its_end():
-    with pytest.raises(mb.DamagedState, match="not a file that mixbandit saved"):
+    with pytest.raises(mb.DamagedState, match="was not saved by mixbandit"):
         mb.load("/dev/zero")
 
 

@@ -44,7 +44,7 @@ _DEEPEST = 64  # numpy refuses lists nested more deeply
 def shown(value: Any) -> str:
     """The value for a message: its repr, cut to one short line; never an error."""
     if isinstance(value, int) and value.bit_length() > 256:  # beyond 4,300 digits, Python does not write them
-        return f"an integer of some {round(value.bit_length() * math.log10(2.0))} digits"
+        return f"an integer of about {round(value.bit_length() * math.log10(2.0))} digits"
     try:
         return clipped(" ".join(repr(value).split()))
     except Exception:  # a user's __repr__ may raise anything
@@ -281,8 +281,8 @@ def error_probability(value: float, name: str) -> float:
     number = probability(value, name)
     if number > 0.5:
         raise InvalidInput(
-            f"{name} is the probability of a wrong statement, not of a right one, and at most 0.5; got {shown(value)}: "
-            f"for a guarantee with probability {number:g} state {name}={1.0 - number:.6g}"
+            f"{name} is the probability of a wrong statement, not of a right one, and must be at most 0.5; got "
+            f"{shown(value)}: for a guarantee with probability {number:g}, state {name}={1.0 - number:.6g}"
         )
     return number
 

@@ -68,7 +68,7 @@ def _interruptible(compiled: Kernel) -> Kernel:
 @contextlib.contextmanager
 def _patience() -> Iterator[None]:
     """Say what is going on if it takes seconds, which it does once, before results are cached on disk."""
-    message = "compiling numerical code, which takes ten to thirty seconds; the result is cached for the next time"
+    message = "compiling numerical code, which takes ten to thirty seconds; the result is cached"
     timer = threading.Timer(_SILENT, _say_once, (message,))
     timer.daemon = True
     timer.start()

@@ -188,7 +188,7 @@ def read_state(path: str | os.PathLike[str]) -> dict[str, Any]:
         first = file.readline(_LONGEST_FIRST_LINE)
         words = _FIRST_LINE.fullmatch(first)
         if words is None:
-            raise DamagedState(f"{path} is not a file that mixbandit saved, or its first line is damaged")
+            raise DamagedState(f"{path} was not saved by mixbandit, or its first line is damaged")
         written = int(words[1])
         if written > FORMAT:
             raise DamagedState(
@@ -262,7 +262,7 @@ def _parsed(body: bytes) -> Any:
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError(f"a key occurs twice among {', '.join(key for key, _ in pairs)[:200]}")
+        raise ValueError(f"duplicate keys among {', '.join(key for key, _ in pairs)[:200]}")
     return found
 
 

@@ -1,4 +1,4 @@
-"""Certificates: a lower bound for the recommended action, an upper bound on the optimum, and how they are proven."""
+"""Certificates: a lower bound for the recommended action, an upper bound on the optimum, and the proof of both."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Certificate:
     """With probability ≥ 1−δ, for all certificates of a sequence at once: `action` is worth at least `lower`, and
     no action is worth more than `optimum_upper`, or more than `gap` above `action`.
 
-    This holds under `assumptions`, and about other actions only if `proven`. A search over a box only finds a lower
-    bound on the largest upper bound: its certificate says what is likely and is never a reason to stop.
+    This holds under `assumptions`. The statement about other actions holds only if `proven`: a search over a box may
+    miss the largest upper bound, so its certificate says what is likely and is never a reason to stop.
     """
 
     action: Any  # the recommended action: a row, or a dict of parameters
@@ -73,7 +73,7 @@ class Certificate:
             "enumerated": "every arm was checked",
             "branch-and-bound": "by branch and bound over the box",
             "range": "by the stated range of rewards",
-            "search": "NOT PROVEN: the best a search found; some action may be worth more",
+            "search": "NOT PROVEN: the largest a search found; some action may be worth more",
         }[self.proof]
         if self.proven:
             how = f"proven: {how}" if self.proof == "enumerated" else f"proven {how}"
@@ -104,8 +104,8 @@ def certificate(
 ) -> Certificate:
     """Certify the action of `region` with the largest lower bound.
 
-    `proof` requires one kind of proof for a box: "branch-and-bound", "range" or "search". `warm`, actions
-    (m, dim_in), are where the search starts as well.
+    `proof` requires one kind of proof for a box: "branch-and-bound", "range" or "search". `warm`, actions (m, dim_in),
+    are additional starting points of the search.
     """
     if proof is not None:
         one_of(proof, PROOFS, "proof")

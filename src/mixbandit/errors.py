@@ -7,33 +7,36 @@ import inspect
 import warnings
 from collections.abc import Iterator
 
+STATEMENTS = 'see "Which statement fits my values?" in the documentation (how-to/statements)'
+"""Ends every message that asks for a statement about noise."""
+
 
 class MixbanditError(Exception):
     """Base class of every error that mixbandit raises on purpose."""
 
 
 class InvalidInput(MixbanditError, ValueError):
-    """An argument has a value, shape or type that cannot be used; nothing was changed."""
+    """An argument has an invalid value, shape or type; nothing was changed."""
 
 
 class NoTheory(InvalidInput):
-    """An acting rule was combined with a kind of confidence sequence that it has no theory for."""
+    """There is no theory for this combination of an acting rule and a confidence sequence."""
 
 
 class AssumptionsRefuted(MixbanditError):
-    """At level δ the data refute what was stated: σ, the norm bound, the range or linearity."""
+    """The data refute a stated assumption at level δ: σ, the norm bound, the range or linearity."""
 
 
 class AssumptionsMissing(InvalidInput):
-    """Nothing that was stated bounds the noise or the function: a guarantee would have no basis."""
+    """No statement bounds the noise, or none bounds the function, so nothing can be guaranteed."""
 
 
 class NotMergeable(MixbanditError):
-    """Two sequences differ in more than their data, or depend on the order of their data."""
+    """The two sequences differ in more than their data, or the order of their data matters."""
 
 
 class NotStorable(MixbanditError):
-    """User code, such as a forecaster, cannot be part of a saved state."""
+    """A saved state cannot contain user code, such as a forecaster."""
 
 
 class DamagedState(MixbanditError, ValueError):
@@ -41,15 +44,15 @@ class DamagedState(MixbanditError, ValueError):
 
 
 class MissingDependency(MixbanditError, ImportError):
-    """An optional part needs a package that is not installed."""
+    """An optional feature needs a package that is not installed."""
 
 
 class SamplesMissingWarning(UserWarning):
-    """Values look like means of several results, but nobody said of how many: bounds are far wider than need be."""
+    """Values look like means of several results, but `samples` is not stated: bounds are far too wide."""
 
 
 class AssumptionsRefutedWarning(UserWarning):
-    """The data refute what was stated; bounds come from an inflated set and carry no guarantee."""
+    """The data refute a stated assumption; bounds come from an inflated set and carry no guarantee."""
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Pictures: axes in, axes out. Colours are Okabe and Ito's plus two more, safe for colour-blind readers."""
+"""Plots: axes in, axes out. Colours are Okabe and Ito's plus two more, safe for colour-blind readers."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _colour(value: str) -> str:
 
 
 def save(fig: Figure, path: Path) -> None:
-    """Write the figure as PNG, PDF or SVG, depending on the extension of the path; atomically, as states are."""
+    """Write the figure as PNG, PDF or SVG, depending on the extension of the path. Writing is atomic."""
     path = as_path(path)
     if not hasattr(fig, "savefig") or isinstance(fig, type):
         raise InvalidInput(f"fig must be a figure, got {shown(fig)}")
@@ -197,7 +197,7 @@ def miss_rates(ax: Axes, first_misses: Mapping[tuple[str, str], Sequence[int]], 
 
 
 def tuning(values: Array, lower: Array, upper: Array, recommended: tuple[float, float]) -> Figure:
-    """Values of a tuner in order, the intervals known beforehand, and that of the recommended configuration."""
+    """A tuner's values in order, the intervals known beforehand, and that of the recommended configuration."""
     values, lower, upper = _columns(values=values, lower=lower, upper=upper)
     low, high = as_vector(recommended, 2, "recommended")
     check_finite(values, "values")
@@ -206,10 +206,10 @@ def tuning(values: Array, lower: Array, upper: Array, recommended: tuple[float, 
     fig, (ax,) = figure(width=6.0)
     t = np.arange(1.0, len(values) + 1.0)
     outcomes(ax, t, lower, upper, values, np.full(len(values), np.nan))
-    for end, label in ((low, "the recommended one's interval"), (high, None)):
+    for end, label in ((low, "interval of the recommended one"), (high, None)):
         ax.axhline(end, color=COLOURS[1], linestyle="--", linewidth=1.5, label=label)
     margin = 0.05 * (max(high, values.max()) - min(low, values.min()))
     bottom, top = min(low, values.min()) - margin, max(high, values.max()) + margin
-    ax.set(xlabel="trial, in the order of values", ylabel="value", ylim=(bottom, top))
+    ax.set(xlabel="trial, in the order in which values came", ylabel="value", ylim=(bottom, top))
     ax.legend(fontsize="small", loc="best")
     return fig

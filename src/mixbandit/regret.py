@@ -1,4 +1,4 @@
-"""Bounds on the cumulative regret: those known in advance, and a report of the data-dependent ones.
+"""Bounds on the cumulative regret: those known in advance, and those that depend on the data.
 
 | symbol | meaning |
 |---|---|
@@ -23,9 +23,9 @@ from mixbandit.sequences import ConfidenceSequence
 class RegretBound:
     """Bounds on the regret of all choices so far, against the best action of every round.
 
-    Under the assumptions of the sequence they hold at all times at once with probability ≥ 1−δ, whatever rule chose
-    the actions, unless `proof` is "search": then a search over a box had to find the largest upper bound, and may have
-    missed it.
+    Under the assumptions of the sequence they hold at all times at once with probability ≥ 1−δ, whatever rule chose the
+    actions. The exception is `proof` "search": the largest upper bound over a box was then found by a search, which may
+    have missed it.
     """
 
     rounds: int

@@ -15,7 +15,7 @@ from mixbandit.tuning import Tuner
 
 
 def save(what: Policy | Tuner | ConfidenceSequence | MeanSequence, path: str | os.PathLike[str]) -> None:
-    """Write a policy, a tuner or a sequence to one file. After a crash it is either the old file or the new one."""
+    """Write a policy, a tuner or a sequence to one file. A crash leaves either the old file or the new one."""
     if not isinstance(what, Policy | Tuner | ConfidenceSequence | MeanSequence):
         raise InvalidInput(f"only policies, tuners and confidence sequences can be saved, got {shown(what)}")
     write_state(as_path(path), what.state_dict())
@@ -24,11 +24,11 @@ def save(what: Policy | Tuner | ConfidenceSequence | MeanSequence, path: str | o
 def load(
     path: str | os.PathLike[str], features: FeatureMap | int | None = None
 ) -> Policy | Tuner | ConfidenceSequence | MeanSequence:
-    """Continue from a file, bit for bit. Your own feature functions are code: pass them again; they are verified."""
+    """Load what `save` wrote, bit for bit. Your own feature functions are not saved: pass them again to be verified."""
     state = read_state(as_path(path))
     kind = state.get("type")
     if not isinstance(kind, str):
-        raise DamagedState(f"{path} does not say what it holds")
+        raise DamagedState(f"{path} does not say what kind of object it holds")
     if kind in POLICIES:
         return policy_from_state_dict(state, features)
     if kind in sequence_kinds():

@@ -24,16 +24,16 @@ def learn_in_shards(
     load: Callable[[Shard], Sequence[Any]] | None = None,
     jobs: int | None = None,
 ) -> Kind:
-    """A new sequence that has also seen all shards: (actions, rewards) or (actions, rewards, sigma) each.
+    """A new sequence that has also seen all shards, each (actions, rewards) or (actions, rewards, sigma).
 
-    Shards are learnt in parallel by `jobs` workers (None: one per core) and merged in their order, so that the result
-    does not depend on who was first; it is that of one pass over all rows up to rounding. With `load`, a shard can be
-    the path of a file, which is then read by the worker: sending large arrays to workers can take longer than learning
-    them here. Workers are processes of this machine unless joblib is told otherwise: within
-    `joblib.parallel_config("dask")` or `"ray"` they are those of a Dask or Ray cluster.
+    Shards are learnt in parallel by `jobs` workers (None: one per core) and merged in their order, so the result does
+    not depend on which finishes first. Up to rounding, it is that of one pass over all rows. With `load`, a shard can
+    be the path of a file, which the worker then reads: sending large arrays to workers can take longer than learning
+    them here. Workers are processes on this machine, or on a Dask or Ray cluster within
+    `joblib.parallel_config("dask")` or `"ray"`.
 
     Merging needs a mixture that does not depend on the order of rewards (`ConfidenceSequence.merge`). Bounds are valid
-    once all shards are in; choosing among shards by what they show is not covered by δ.
+    once all shards are in; δ does not cover choosing among shards by their data.
     """
     instance_of(sequence, ConfidenceSequence, "sequence", "a confidence sequence such as MartingaleMixture")
     if load is not None and not callable(load):
