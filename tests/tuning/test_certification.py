@@ -203,13 +203,17 @@ def without_a_reason():
         (many_objectives(), {}, "single objective"),
         (optuna.create_study(), {}, "no completed trial"),
         (changing_ranges(), {}, "range of 'x' changed"),
-        (without_a_reason(), {}, "'y' is missing in some trials"),
+        (without_a_reason(), {}, "'y' is missing from some trials"),
         (pd.DataFrame({"x": [1.0, 2.0], "score": [0.1, 0.2]}), {}, "no column 'value'"),
         (pd.DataFrame({"x": [1.0, 2.0], "value": ["a", "b"]}), {}, "must hold numbers"),
         (pd.DataFrame({"x": [1.0, 1.0], "value": [0.1, 0.2]}), {}, "no parameter varies"),
         (pd.DataFrame({"x": [1.0, 2.0], "value": [0.1, 0.2]}), {"direction": "up"}, "direction"),
         (pd.DataFrame({"x": [1.0, 2.0], "value": [0.1, 0.2]}), {"space": {"x": 1}}, "space must be a Space"),
-        (pd.DataFrame({"x": [1.0, 2.0], "value": [0.1, 0.2]}), {"features": mb.Identity(3)}, "the space has, 1; got 3"),
+        (
+            pd.DataFrame({"x": [1.0, 2.0], "value": [0.1, 0.2]}),
+            {"features": mb.Identity(3)},
+            r"the space has \(1\), got 3",
+        ),
         (pd.DataFrame({"x": [1.0, 2.0], "value": [0.1, 0.2]}), {"reward_range": (1, 0)}, "low < high"),
         (pd.DataFrame({"x": [1.0, 2.0], "value": [0.1, 0.2]}), {"sigma": 0.1}, "not both"),
         (42, {}, "history must be"),
@@ -318,7 +322,7 @@ def test_a_file_with_the_index_of_a_frame_and_an_address_of_a_storage(tmp_path):
 def test_a_range_without_samples_says_that_values_are_single_results():
     with pytest.warns(SamplesMissingWarning, match=r"such as 0\.5 counts as one single result"):
         found = mb.certify([({"x": 0.1}, 0.5), ({"x": 0.9}, 0.5)], reward_range=(0.0, 1.0))
-    assert "values that are single results each (samples not stated)" in found.details()
+    assert "values that are single results (samples not stated)" in found.details()
     assert "the end of the stated range" in str(found)
 
 

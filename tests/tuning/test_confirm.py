@@ -341,7 +341,7 @@ def test_a_plan_is_roughly_right(kind, runs):
         goal = 0.72 if tuner.assumptions.direction == "maximize" else 0.28
         plan, rng = tuner.plan(floor=goal), np.random.default_rng([seed, 9])
         assert plan.confirmations is not None
-        expected = f"will take about {plan.confirmations} more" if plan.confirmations else "is certified already"
+        expected = f"will take about {plan.confirmations} more" if plan.confirmations else "is already certified"
         assert expected in str(plan)
         took = 0
         for trial in tuner.confirm(200, 1):

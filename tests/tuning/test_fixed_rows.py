@@ -263,7 +263,7 @@ def test_fresh_rows_are_the_default():
     assert type(mb.certify(PAIRS, **STATED)).__name__ == "StudyCertificate"
     with pytest.raises(mb.InvalidInput, match='state rows="fixed" as well'):
         mb.certify(PAIRS, fixed_list=True, **STATED)
-    with pytest.raises(mb.InvalidInput, match="mixture has no use on fixed rows"):
+    with pytest.raises(mb.InvalidInput, match="mixture does not apply to fixed rows"):
         mb.certify(PAIRS, rows="fixed", mixture=mb.Standard(), **STATED)
 
 
@@ -286,8 +286,8 @@ def test_a_search_by_values_promises_nothing_about_new_rows(stated, direction):
     first, second = str(found).splitlines()
     rest = found.details().splitlines()[2:]
     assert first.startswith("ON THESE ROWS ONLY")
-    assert first.endswith("about new rows nothing is guaranteed.")
-    assert "on new rows any of them may be, by any amount" in second
+    assert first.endswith("nothing is guaranteed about new rows.")
+    assert "on new rows, any of them may be, by any amount" in second
     assert "certify_finalists" in " ".join(rest)
     assert "probability" not in found.details()
     stored = found.to_dict()
@@ -301,7 +301,7 @@ def test_finalists_get_their_share_each():
     ends = chernoff_ends(np.array(0.95), np.array(200.0), math.log(2 * 3 / 0.1))
     assert found.interval == pytest.approx([float(end) for end in ends])
     assert (found.evidence, found.about, found.tried, found.delta) == ("fresh rows", "new rows", 3, 0.1)
-    assert "rows that nothing before depended on" in found.details()
+    assert "fresh rows, on which neither training nor the choice of finalists depended" in found.details()
     assert "No other finalist (3 in all)" in str(found)
     assert found.to_dict() == mb.certify_finalists(PAIRS, mb.Assumptions((0, 1), 200, delta=0.1)).to_dict()
 

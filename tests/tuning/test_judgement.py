@@ -305,7 +305,7 @@ def test_the_order_of_play_of_tables(tmp_path):
     study = optuna.create_study(direction="maximize")
     kind = {"x": optuna.distributions.FloatDistribution(0.0, 1.0)}
     study.add_trials([optuna.create_trial(params={"x": x}, distributions=kind, value=0.5) for x in (0.4, 0.5)])
-    with pytest.raises(mb.InvalidInput, match="ordered is about a table"):
+    with pytest.raises(mb.InvalidInput, match="ordered applies only to tables"):
         mb.certify(study, space=SPACE, ordered=True, **STATED)
 
 

@@ -28,7 +28,7 @@ def history(n, seed=0):
 def test_the_default_is_a_kernel_that_a_certificate_describes():
     found = mb.certify(history(30), space=SPACE, **STATED)
     assert "change smoothly: no jump inside a parameter's range" in found.model
-    assert "would not be noticed" in found.details()
+    assert "would go unnoticed" in found.details()
     assert mb.Tuner(SPACE, **STATED).moment.model.kernel == default_kernel(SPACE)
 
 

@@ -165,7 +165,7 @@ def test_noise_levels_of_values_steer_and_count(tmp_path):
         wild.tell(wild.adopt(first), value, sigma=level)
     low, high = wild.interval(first)
     assert low <= wild.plan(floor=0.78).estimate <= high
-    assert "noise levels of single values, as told: 0.02 to 3" in wild.certificate().details()
+    assert "noise levels told with single values: 0.02 to 3" in wild.certificate().details()
     assert "Hint" not in str(wild.certificate().audit)
     counting = mb.Tuner(PLANE, **STATED, rng=0)
     trial = counting.ask()

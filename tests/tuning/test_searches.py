@@ -99,7 +99,7 @@ def test_several_scorers():
     assert accuracy.to_dict() == mb.certify(search, value="accuracy", **STATED).to_dict()
     brier = mb.certify(search, value="neg_brier_score", reward_range=(-1, 0), samples=60)
     assert -1 < brier.interval[0] < brier.on_these_rows < brier.interval[1] < 0
-    with pytest.raises(mb.InvalidInput, match="there is no scorer 'f1' in cv_results_; it has 'accuracy', 'neg_brier"):
+    with pytest.raises(mb.InvalidInput, match="cv_results_ has no scorer 'f1'; it has 'accuracy', 'neg_brier"):
         mb.certify(search, value="f1", **STATED)
     with pytest.raises(mb.InvalidInput, match="several scorers, 'accuracy', 'neg_brier_score': name one"):
         mb.certify(fitted(["accuracy", "neg_brier_score"], refit=False), **STATED)
@@ -151,7 +151,8 @@ def test_a_halving_search_is_adaptive():
     assert found.tried == sum(search.cv_results_["iter"] == last)
     assert found.action == search.best_params_
     assert found.on_these_rows == search.best_score_
-    assert found.left_out == {"of earlier rounds, measured on fewer rows": int(sum(search.cv_results_["iter"] != last))}
+    earlier = int(sum(search.cv_results_["iter"] != last))
+    assert found.left_out == {"from earlier rounds, measured on fewer rows": earlier}
     with pytest.raises(mb.InvalidInput, match="fixed_list=True contradicts the HalvingGridSearchCV"):
         mb.certify(search, fixed_list=True, **STATED)
 
@@ -193,9 +194,9 @@ def test_scores_that_are_not_means_over_rows_need_sigma():
         ({"reward_range": (0, 1)}, "state samples, the number of rows that a value averages .*rows of one fold"),
         ({"samples": 60}, r"state reward_range=\(low, high\)"),
         ({"samples": 60, "reward_range": (0, 0.5)}, r"value .* lies outside reward_range=\(0, 0.5\)"),
-        ({**STATED, "direction": "minimize"}, "scikit-learn's scores are to be maximised"),
-        ({**STATED, "features": mb.RandomFourier(2, 4, rng=0)}, "features has no use on fixed rows"),
-        ({**STATED, "parameters": ["max_depth"]}, "parameters has no use on fixed rows"),
+        ({**STATED, "direction": "minimize"}, "scikit-learn's scores are maximised"),
+        ({**STATED, "features": mb.RandomFourier(2, 4, rng=0)}, "features does not apply to fixed rows"),
+        ({**STATED, "parameters": ["max_depth"]}, "parameters does not apply to fixed rows"),
         ({**STATED, "rows": "some"}, "rows must be one of fresh, fixed; got 'some'"),
         ({**STATED, "fixed_list": "yes"}, "fixed_list must be True or False"),
     ],
@@ -241,5 +242,5 @@ def test_negated_losses_are_maximised():
     results = {"split0_test_neg_brier_score": [-0.2, -0.1], "params": [{"a": 1}, {"a": 2}]}
     stated = {"reward_range": (-1, 0), "samples": 100, "fixed_list": True}
     assert mb.certify(results, **stated).action == {"a": 2}
-    with pytest.raises(mb.InvalidInput, match="to be maximised"):
+    with pytest.raises(mb.InvalidInput, match="scores are maximised"):
         mb.certify(results, direction="minimize", **stated)

@@ -1,4 +1,4 @@
-"""How a tuner chooses trials: by what it learnt from the values, or by an acting rule on its bounds."""
+"""How a tuner chooses trials: from what it learnt from the values, or with an acting rule on its bounds."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Asks(Confirms):
 
     @property
     def pending(self) -> tuple[Trial, ...]:
-        """Trials asked for, but not yet told or failed."""
+        """Trials that were asked for and have neither been told nor failed."""
         return tuple(self._trial(choice) for choice in persistent.values(self.state.bandit.pending))
 
     @overload
@@ -50,8 +50,8 @@ class Asks(Confirms):
     def ask(self, n: int | None = None) -> Trial | list[Trial]:
         """The next trial; with `n`, a list of n trials, all different if a parameter is continuous.
 
-        Without `n`, one in six repeats what may be the best, until it is known what that is worth: a certificate is
-        about one configuration, and needs more than one value of it.
+        Without `n`, one trial in six repeats the configuration that may be the best, until its worth is known: a
+        certificate is about one configuration and needs more than one value of it.
         """
         if n is not None:
             return self._asked(positive_int(n, "n", LARGEST_BATCH))
@@ -64,11 +64,11 @@ class Asks(Confirms):
         return self._repeated(leader.row)
 
     def search(self) -> Trial:
-        """The next trial, of a configuration that is worth trying for what can be learnt from it."""
+        """The next trial, of a configuration worth trying for what it teaches."""
         return self._asked(1)[0]
 
     def settle(self) -> Trial:
-        """A trial of what may be the best, until it is known what that is worth; after that, one that searches."""
+        """A trial of the possibly best configuration until its worth is known; after that, one that searches."""
         leader = self._leader()
         return self.search() if leader is None or leader.is_settled else self._repeated(leader.row)
 
@@ -151,7 +151,7 @@ class Asks(Confirms):
         return policy.adopt(row)
 
     def adopt(self, parameters: Mapping[str, Any]) -> Trial:
-        """Add a configuration chosen elsewhere, such as one already running, as a trial to be told like any other."""
+        """Register a configuration chosen elsewhere, such as one already running, as a trial to be told."""
         return self._adopted(self.space.encode(parameters), Note(dict(parameters)))
 
     def _adopted(self, row: Array, note: Note) -> Trial:

@@ -29,7 +29,7 @@ from mixbandit._checks import (
     shown,
 )
 from mixbandit._schema import Since, checked, integer, one_of_these, optional, real, record
-from mixbandit.errors import AssumptionsMissing, InvalidInput, reading
+from mixbandit.errors import STATEMENTS, AssumptionsMissing, InvalidInput, reading
 from mixbandit.features import FeatureMap, RandomFourier, WithConstant
 from mixbandit.kernels import RBF, ConstantKernel, Kernel, Matern, SumKernel
 from mixbandit.mixtures import MOST_RESULTS, Forecaster, Grid, Mixture
@@ -53,7 +53,7 @@ _ROUNDING = 1e-9
 
 
 class Stated(TypedDict, total=False):
-    """The same as keywords, accepted wherever an `Assumptions` is."""
+    """The fields of `Assumptions` as keywords, accepted wherever an `Assumptions` object is."""
 
     reward_range: tuple[float, float] | None
     samples: int | None
@@ -70,19 +70,20 @@ class Stated(TypedDict, total=False):
 class Assumptions:
     """Assumptions about values, stated once for `Tuner`, `certify`, the Optuna sampler and the command line.
 
-    - `reward_range=(low, high)`: *expected* values lie there.
-    - `samples=m`: a value is the mean of m independent results, each in the range, on rows that are new in every
-      trial. With the range alone, a value counts as one such result. Accuracy, error rates and mean losses are means;
-      AUC, F1, R², medians and quantiles are not, and neither is the best of several epochs. A new seed or split that
-      changes the trained model adds noise that `samples` does not cover: state `sigma` or `noise` for these.
+    - `reward_range=(low, high)`: contains all *expected* values.
+    - `samples=m`: a value is the mean of m independent results, each in the range, on rows that are new in every trial.
+      With the range alone, a value counts as one such result. Accuracy, error rates and mean losses are means; AUC, F1,
+      R², medians and quantiles are not, and neither is the best of several epochs. A new seed or split that changes the
+      trained model adds noise that `samples` does not cover: state `sigma` or `noise` for such values.
     - `sigma`: the noise level of a value. Single values may then lie outside the range.
-    - `noise="gaussian"`: Gaussian noise of one level, which is learnt. Never for accuracies close to an end of the
-      range: values that pile up there are refused.
+    - `noise="gaussian"`: Gaussian noise of one level, which is learnt. Never use it for accuracies close to an end of
+      the range: values that pile up there are refused.
     - `norm_bound`: a bound on the norm of the function in the model; by default twice the width of the range.
     - `planned=N`: the number of configurations, if it was fixed before the first trial. Each of them then gets the same
-      share of δ for what its own trials say; otherwise later ones get smaller shares.
-    - `delta`: the probability of a wrong statement. `misspecification`: how far expected values may be from the model.
-    - `direction`: "maximize" or "minimize"; by default that of the study, or "maximize" without one.
+      share of δ for its own trials; otherwise later ones get smaller shares.
+    - `delta`: the probability of a wrong statement. `misspecification`: how far expected values may deviate from the
+      model.
+    - `direction`: "maximize" or "minimize"; by default the study's, or "maximize" without one.
     """
 
     reward_range: tuple[float, float] | None = None
@@ -120,7 +121,7 @@ class Assumptions:
         unknown = [name for name in stated if name not in cls.__dataclass_fields__]
         if unknown:
             known = ", ".join(cls.__dataclass_fields__)
-            raise InvalidInput(f"there is no option {shown(unknown[0])}; assumptions are {known}")
+            raise InvalidInput(f"unknown option {shown(unknown[0])}; assumptions are {known}")
         if given is None:
             return cls(**stated)
         if stated:
@@ -163,10 +164,10 @@ class Assumptions:
             return self.sigma
         if self.reward_range is None:
             raise AssumptionsMissing(
-                "nothing bounds the noise, so nothing can be guaranteed. If single results lie in a range, as "
-                "accuracies do, state reward_range=(0, 1) and samples=…, the number of results that a value averages "
-                "(such as validation points); or sigma, the standard deviation of a value around its expectation; "
-                'or noise="gaussian", if the noise is bell-shaped and its level the same everywhere'
+                "nothing bounds the noise, so nothing can be guaranteed. If single results lie in a range, as for "
+                "accuracy, state reward_range=(0, 1) and samples=…, the number of results that a value averages (such "
+                "as validation rows); or sigma, the standard deviation of a value around its expectation; or "
+                f'noise="gaussian", if the noise is Gaussian with the same level everywhere; {STATEMENTS}'
             )
         low, high = self.reward_range
         return (high - low) / (2.0 * math.sqrt(self.samples or 1))
@@ -178,8 +179,8 @@ class Assumptions:
             return self.norm_bound
         if self.reward_range is None:
             raise AssumptionsMissing(
-                "nothing bounds the function: state reward_range=(low, high), the range of "
-                "expected values, or norm_bound, a bound on the norm of its parameter vector"
+                "nothing bounds the function: state reward_range=(low, high), the range of expected values, or "
+                f"norm_bound, a bound on the norm of its parameter vector; {STATEMENTS}"
             )
         return NORM * (self.reward_range[1] - self.reward_range[0])
 
@@ -204,8 +205,8 @@ class Assumptions:
         if self.reward_range is not None and len(wrong):
             low, high = self.reward_range
             raise InvalidInput(
-                f"value {wrong[0]:g} lies outside reward_range=({low:g}, {high:g}), which must contain all "
-                "results: state a wider range, or sigma instead of samples if values can lie outside"
+                f"value {wrong[0]:g} lies outside reward_range=({low:g}, {high:g}), which must contain all results: "
+                f"state a wider range, or sigma instead of samples if values can lie outside; {STATEMENTS}"
             )
         return self.sign * (value - self.offset)
 
@@ -251,7 +252,7 @@ class Assumptions:
         given = as_model(features, space.dim)
         if self.noise is not None:
             if mixture is not None:
-                raise InvalidInput("a mixture needs sigma or samples: with noise the forecasts are its own")
+                raise InvalidInput("a mixture needs sigma or samples: noise='gaussian' has its own forecasts")
             known.pop("suspects", None)
             sequence: ResidualBallSequence = UnknownNoise(given, **known)  # type: ignore[arg-type]
         else:
@@ -260,7 +261,7 @@ class Assumptions:
             sequence = kind(given, **known)  # type: ignore[arg-type]
         inputs = sequence.dim_in
         if inputs != space.dim:
-            raise InvalidInput(f"features must take as many inputs as the space has, {space.dim}; got {inputs}")
+            raise InvalidInput(f"features must take as many inputs as the space has ({space.dim}), got {inputs}")
         return sequence
 
     def __str__(self) -> str:
@@ -307,7 +308,7 @@ def _noise_in_words(assumptions: Assumptions) -> str:
     if assumptions.sigma is not None:
         return f"noise of sigma={assumptions.sigma:.4g}"
     if assumptions.samples is None:
-        return "values that are single results each (samples not stated)"
+        return "values that are single results (samples not stated)"
     plural = "s" if assumptions.samples > 1 else ""
     return f"values that average {assumptions.samples} independent result{plural} on new rows"
 
@@ -346,8 +347,8 @@ def check_values(assumptions: Assumptions, values: Array) -> None:
         if piled > 1:
             raise InvalidInput(
                 f"noise={assumptions.noise!r} does not fit: {piled} of {len(values)} values are exactly {end:g}, the "
-                "end of reward_range, where guarantees for Gaussian noise fail. If values are means of results in the "
-                "range, state samples=…, the number of results, instead"
+                "end of reward_range, where guarantees for Gaussian noise fail. If values are means of results in "
+                f"the range, state samples=…, the number of results, instead; {STATEMENTS}"
             )
 
 
@@ -375,7 +376,7 @@ def in_words(model: Model, space: Space) -> str:
         return model.given.replace("rewards", "values")
     words = (
         "expected values that change smoothly: no jump inside a parameter's range, and nothing much narrower than "
-        f"{LENGTHSCALE * math.sqrt(len(space)):.0%} of it. A spike that no trial came near to would not be noticed"
+        f"{LENGTHSCALE * math.sqrt(len(space)):.0%} of it. A spike that no trial came near would go unnoticed"
     )
     if model.features is None:
         return words

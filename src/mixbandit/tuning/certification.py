@@ -1,8 +1,8 @@
-"""A certificate for any tuner's run: what to use, what it is worth at least, and how much better others may be.
+"""A certificate for any tuner's run: what to use, its guaranteed worth, and how much better others may be.
 
-Bounds hold at all times at once, whichever tuner chose the trials. What the trials of a configuration say about it
-needs no model; what is said about untried ones does. State what the data cannot show: how noisy a value is, and how
-rough the function can be.
+Bounds hold at all times at once, whatever tuner chose the trials. A configuration's own trials need no model;
+statements about untried ones do. State what the data cannot show: how noisy a value is, and how rough the function can
+be.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from mixbandit._checks import Array, as_generator, flag
-from mixbandit.errors import AssumptionsRefutedWarning, InvalidInput, SamplesMissingWarning, warn_user
+from mixbandit.errors import STATEMENTS, AssumptionsRefutedWarning, InvalidInput, SamplesMissingWarning, warn_user
 from mixbandit.mixtures import Forecaster, Mixture
 from mixbandit.sequences import Moment
 from mixbandit.tuning.assumptions import Assumptions, ModelLike, Stated, check_values
@@ -44,28 +44,29 @@ def certify(
     fixed_list: bool | None = None,
     **stated: Unpack[Stated],
 ) -> StudyCertificate:
-    """Certify a run: an Optuna study, a scikit-learn search, a DataFrame, a CSV file, a list of (configuration, value).
+    """Certify a run: an Optuna study, a scikit-learn search, a DataFrame, a CSV file or a list of (parameters, value).
 
     State what you know about values, as `Assumptions` or as keywords: `reward_range=(0, 1)` and the number of
-    independent `samples` that a value averages; or `sigma`, the noise level, and then a `norm_bound` as well. Without
-    either, nothing can be guaranteed, and AssumptionsMissing says what to state. `direction` defaults to the run's.
+    independent `samples` that a value averages; or `sigma`, the noise level, together with a `norm_bound`. If neither
+    is stated, nothing can be guaranteed, and AssumptionsMissing says what to state. `direction` defaults to the run's.
 
-    In a table `value` names the column of values, "value" by default, and `parameters` those of the parameters: by
-    default the `params_…` columns if there are any, else all others. What is not used is listed in `unused`, and rows
-    that do not count in `left_out`. In a study with constraints only feasible configurations that were tried are
+    In a table, `value` names the column of values ("value" by default) and `parameters` the columns of parameters: by
+    default the `params_…` columns if there are any, else all others. `unused` lists the columns that are not used,
+    `left_out` the rows that do not count. In a study with constraints, only feasible configurations that were tried are
     recommended.
 
-    The order of play matters: a study has one, and so has a table with a column `number`; `ordered=True` says that rows
-    are in that order. Without it bounds are wider. In order, the first trials are tested, too: if they refute the
-    assumptions, that stands, whatever later ones say; `refuted_after` says how many it took.
+    The order of play matters. It is known for a study and for a table with a column `number`; `ordered=True` says that
+    rows are in that order. If it is not known, bounds are wider. If it is, the first trials are tested on their own,
+    too: if they refute the assumptions, that stands, whatever later ones say; `refuted_after` says how many it took.
 
-    A configuration's own trials speak for themselves. About all others a model does: a Gaussian kernel of length-scale
-    0.2√(number of parameters) on the unit box, plus a constant; beyond 2,000 trials 100 random features of it. Or pass
-    as `features` a feature map (of `space.dim` inputs), a kernel, or a list of kernels, of which one must be right.
+    A configuration's own trials need no model. Statements about all others do: by default, a Gaussian kernel of
+    length-scale 0.2√(number of parameters) on the unit box, plus a constant; beyond 2,000 trials, 100 random features
+    of it. Or pass as `features` a feature map (of `space.dim` inputs), a kernel, or a list of kernels, one of which
+    must be right.
 
     All of this needs new rows for each value, `rows="fresh"`. State `rows="fixed"` if all values were measured on the
-    same rows, as in a scikit-learn search, where it goes without saying; `fixed_list=True` if the configurations were
-    fixed before any value was seen. The answer is then a `ListCertificate`, without a model (`fixed_rows`).
+    same rows, as in a scikit-learn search, where this is the default; `fixed_list=True` if the configurations were
+    fixed before any value was seen. The result is then a `ListCertificate`, without a model (`fixed_rows`).
     """
     listed = on_fixed_rows(history, Assumptions.of(assumptions, stated), rows=rows, fixed_list=fixed_list, space=space,
                            value=value, parameters=parameters, rng=rng, features=features, mixture=mixture,
@@ -96,7 +97,7 @@ def certified(
     stated: Stated,
     progress: Callable[[str], None] = lambda doing: None,
 ) -> StudyCertificate:
-    """`certify` for callers that report refuted assumptions themselves; `progress` is told what is being done."""
+    """`certify` for callers that report refuted assumptions themselves; `progress` is called with each step."""
     known = Assumptions.of(assumptions, stated)
     run = read_run(
         history,
@@ -118,7 +119,7 @@ def certified(
     # Prefixes are tested under Hoeffding's σ where none is stated, which takes less time; a refutation stands.
     watching = known.sequence(run.space, features, mixture, rows=len(rewards)).moment
     _, refuted_after = learn_in_order(watching, run, rewards, run.noise_levels(known.sigma), report)
-    progress("learning what the trials say")
+    progress("learning from the trials")
     judgement = judged(run, known, features, mixture, refuted=refuted_after is not None)
     progress("searching for the best configuration")
     feasible = None if run.feasible is None else np.flatnonzero(run.feasible)
@@ -154,7 +155,7 @@ def judged(
     refuted: bool = False,
     model: Moment | None = None,
 ) -> Judgement:
-    """All that a run says about configurations; an earlier `model` still holds, and need not be made again."""
+    """All that a run says about configurations; an earlier `model` still holds and need not be rebuilt."""
     rewards, none = assumptions.reward(run.values), np.zeros(len(run.values), dtype=np.int64)
     nominations = none if run.nominations is None or not run.ordered else run.nominations
     levels = run.noise_levels(assumptions.sigma)
@@ -172,7 +173,7 @@ def warn_if_samples_seem_missing(assumptions: Assumptions, values: Array) -> Non
     between = ~np.isin(values, assumptions.reward_range)
     if between.any():
         warn_user(
-            f"samples is not stated, so that a value such as {values[between][0]:g} counts as one single result. If it "
-            "is the mean of m results, as an accuracy on m rows is, samples=m gives far tighter bounds",
+            f"samples is not stated, so a value such as {values[between][0]:g} counts as one single result. If it is "
+            f"the mean of m results, as an accuracy on m rows is, samples=m gives far tighter bounds; {STATEMENTS}",
             SamplesMissingWarning,
         )

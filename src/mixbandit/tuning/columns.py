@@ -258,7 +258,9 @@ class Notes(Column):
         return (self.example,)
 
     def numbers(self, name: str) -> Array:
-        raise InvalidInput(f"the column {name!r} must hold numbers, got {shown(self.example)}: they are {self.why}")
+        raise InvalidInput(
+            f"the column {name!r} must hold numbers, got {shown(self.example)}: its values are {self.why}"
+        )
 
     def spanned(self, name: str) -> Parameter:
         raise InvalidInput(_not_a_parameter(name, "thousands of different values", self.rows, self.example, self.why))
@@ -371,6 +373,7 @@ def _check_size(name: str, *numbers: float) -> None:
 
 def _not_a_parameter(name: str, many: str, rows: int, example: Any, why: str = "not numbers") -> str:
     return (
-        f"the column {name!r} has {many} in {rows} rows, such as {shown(example)}, and they are {why}: that is "
-        "not a parameter. Name the parameters with parameters=[…] (--parameter on the command line), or pass the space"
+        f"the column {name!r} has {many} in {rows} rows, such as {shown(example)}, and they are {why}, so it cannot "
+        "be a parameter. Name the parameters with parameters=[…] (--parameter on the command line), or pass the "
+        "space"
     )

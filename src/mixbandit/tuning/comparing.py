@@ -1,4 +1,4 @@
-"""How much better one configuration is than another, and how sure that is."""
+"""How much better one configuration is than another, and with what certainty."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mixbandit._checks import Array, as_float_array
-from mixbandit.errors import InvalidInput
+from mixbandit.errors import STATEMENTS, InvalidInput
 from mixbandit.means import compare_means
 from mixbandit.tuning.evidence import OwnTrials
 from mixbandit.tuning.judgement import MODEL, Judgement
@@ -48,8 +48,8 @@ def compare(
 ) -> Comparison:
     """How much larger the expected value of one configuration is than that of another.
 
-    `pairs` are values of both that belong together, such as results on the same rows: what they have in common
-    cancels. They speak alone then, at all of δ.
+    `pairs` are paired values of both, such as results on the same rows: what they have in common cancels. The interval
+    then rests on the pairs alone, at all of δ.
     """
     if pairs is not None:
         return _compared_in_pairs(judgement, one, other, pairs)
@@ -71,7 +71,9 @@ def _compared_in_pairs(
         raise InvalidInput(f"pairs must be values of both configurations, of shape (n, 2), got {values.shape}")
     ends = known.reward_range if known.counts_results else None
     if known.sigma is not None:
-        raise InvalidInput("pairs need reward_range or noise: sigma is about single values, not about differences")
+        raise InvalidInput(
+            f"pairs need reward_range or noise: sigma is about single values, not differences; {STATEMENTS}"
+        )
     a, b = values[:, 0], values[:, 1]
     found = compare_means(a, b, reward_range=ends, delta=known.delta, paired=True, noise=known.noise)
     return Comparison(found.lower, found.upper, PAIRS, found.pvalue)

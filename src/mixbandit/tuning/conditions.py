@@ -1,4 +1,4 @@
-"""Conditions: parameters that matter only if a categorical one has certain values."""
+"""Conditions: parameters that matter only for certain values of a categorical one."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _checked(parameters: Mapping[str, Parameter], conditions: Mapping[str, tuple
                 raise InvalidInput(f"there is no parameter {shown(name)}; the parameters are {', '.join(parameters)}")
         on = parameters[parent]
         if not isinstance(on, Categorical) or not values:
-            raise InvalidInput(f"{child} must depend on a list of values of a Categorical, got {shown(condition)}")
+            raise InvalidInput(f"{child} must depend on a Categorical and a list of its values, got {shown(condition)}")
         for value in values:
             on.index(value, f"the condition of {child}: {parent}")
         known[child] = (parent, values)

@@ -1,6 +1,6 @@
 """Confirming finalists: a few more trials of the configurations that look best, each chosen when it is requested.
 
-Nominated configurations have a part of δ of their own, and only the values of their confirmations count for it
+Nominated configurations have their own share of δ, and only the values of their confirmations count for it
 (`evidence`). So a few confirmations say far more about a finalist than all the trials before them.
 """
 
@@ -82,9 +82,9 @@ def _candidates(judgement: Judgement) -> Array:
 
 
 class Confirmation(Iterator[Each], Generic[Each]):
-    """Trials of finalists, each chosen when it is requested, so that what was told by then counts.
+    """Trials of finalists, each chosen when it is requested, from all values told by then.
 
-    The next trial is of the finalist that promises the best certified value, if it were given all trials that are left:
+    The next trial goes to the finalist that promises the best certified value if it were given all remaining trials:
     among configurations that are nearly as good, sticking to one certifies more. It ends after `n` trials, or as soon
     as all finalists but one are known to be worse; `unused` says how many trials were left then.
     """
@@ -122,7 +122,7 @@ def check_ordered(own: OwnTrials) -> None:
     if not own.trials.ordered:
         raise InvalidInput(
             "confirmations need the order of play, which is not known: number the trials in a column `number`, or "
-            "state that rows are in that order (ordered=True, --ordered)"
+            "state that rows are already in that order (ordered=True, --ordered)"
         )
 
 
@@ -187,7 +187,7 @@ def _known(judgement: Judgement, row: Array) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Plan:
-    """About how many more confirmations of the leading configuration a goal takes; an estimate, no guarantee."""
+    """About how many more confirmations of the leading configuration a goal takes; an estimate, not a guarantee."""
 
     confirmations: int | None  # None: out of reach
     goal: str
@@ -197,7 +197,7 @@ class Plan:
         if self.confirmations is None:
             return f"{self.goal} is out of reach: the leading configuration is worth about {self.estimate:.4g}."
         if not self.confirmations:
-            return f"{self.goal} is certified already."
+            return f"{self.goal} is already certified."
         plural = "" if self.confirmations == 1 else "s"
         return f"{self.goal} will take about {self.confirmations} more confirmation{plural}."
 

@@ -38,14 +38,14 @@ class Shares(NamedTuple):
 
 
 SHARES = Shares(0.4, 0.2, 0.4)
-"""The parts of δ. Tests of the assumptions have a δ of their own: a false alarm is no wrong bound."""
+"""The shares of δ. Tests of the assumptions have their own δ: a false alarm is not a wrong bound."""
 
 # Configurations tried once are looked at only if their value is among this many of the best.
 _MOST_SINGLE = 200
 
 
 class Interval(NamedTuple):
-    """An interval for an expected value, and how many values it rests on."""
+    """An interval for an expected value, and the number of values it is based on."""
 
     lower: float
     upper: float

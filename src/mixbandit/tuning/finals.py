@@ -31,7 +31,7 @@ class Confirms(Reports):
 
     @abc.abstractmethod
     def search(self) -> Trial:
-        """The next trial, of a configuration that is worth trying for what can be learnt from it."""
+        """The next trial, of a configuration worth trying for what it teaches."""
 
     @abc.abstractmethod
     def settle(self) -> Trial:
@@ -46,11 +46,11 @@ class Confirms(Reports):
         """Drop it."""
 
     def trials(self, n_trials: int, *, confirmations: int | None = None) -> Iterator[Trial]:
-        """A known budget of trials, each chosen when it is requested, to be told like any other.
+        """A fixed budget of trials, each chosen when it is requested, to be told like any other.
 
         Two thirds of them search, a quarter repeats the best so far until its worth is known, and the last ones confirm
-        finalists: `confirmations` says how many, by default 8 %. What is left over is spent on searching, and so are
-        all confirmations if the order of play is not known. Whoever stops early leaves the last trial pending.
+        finalists: `confirmations` says how many, by default 8 %. Any left over are spent on searching, as are all
+        confirmations if the order of play is not known. Stopping early leaves the last trial pending.
         """
         count = positive_int(n_trials, "n_trials", _MOST)
         last = round(_CONFIRMED * count) if confirmations is None else nonnegative_int(confirmations, "confirmations")
@@ -79,7 +79,7 @@ class Confirms(Reports):
         """Run the `trials` of a budget; `objective(parameters)` returns the value of a configuration.
 
         If the objective raises or is interrupted, its trial is dropped and everything told so far is kept: call it
-        again with the trials, and the confirmations, that are left.
+        again with the remaining trials and confirmations.
         """
         function, trials = as_function(objective, "objective"), self.trials(n_trials, confirmations=confirmations)
         before = self.state
@@ -100,30 +100,32 @@ class Confirms(Reports):
     def confirm(self, n: int, finalists: int = 3) -> Confirmation[Trial]:
         """Up to n more trials of the configurations that look best, to be told like any other.
 
-        An iterator: each trial is chosen when it is requested, so that what was told by then counts. Confirmations have
-        a part of δ of their own, so that they raise the certified value far more than other trials do. It ends early
-        when all finalists but one are known to be worse; its `unused` says how many trials were left.
+        An iterator: each trial is chosen when it is requested, from all values told by then. Confirmations have their
+        own share of δ, so they raise the certified value far more than other trials do. It ends early when all
+        finalists but one are known to be worse; its `unused` says how many trials were left.
         """
         count, most = positive_int(n, "n", _MOST), positive_int(finalists, "finalists", _MOST)
         self._check_told()
         model = self.judgement.moment
         if self.judgement.own is None:
-            raise InvalidInput("confirmations need the trials, and this tuner knows only what was learnt from them")
+            raise InvalidInput(
+                "confirmations need the trials themselves, and this tuner kept only what it learnt from them"
+            )
         check_ordered(self.judgement.own)
         return Confirmation(count, lambda: self._nominate(most), lambda: self._judge(model), self._begin)
 
     def plan(self, *, floor: float | None = None, gap: float | None = None) -> Plan:
         """About how many more confirmations of the leading configuration it takes to certify a value, or a gap.
 
-        `floor`: the value to be certified, the largest if the tuner minimises. `gap`: how much better any other
-        configuration may be at most. An estimate from the values so far, no guarantee.
+        `floor`: the value to be certified (a ceiling if the tuner minimises). `gap`: the most by which any other
+        configuration may be better. An estimate from the values so far, not a guarantee.
         """
         if (floor is None) == (gap is None):
             raise InvalidInput("state either a floor or a gap to plan for")
         self._check_told()
         judgement = self.judgement
         if judgement.own is None:
-            raise InvalidInput("a plan needs the trials, and this tuner knows only what was learnt from them")
+            raise InvalidInput("a plan needs the trials themselves, and this tuner kept only what it learnt from them")
         sign = self.assumptions.sign
         if floor is not None:
             worth = sign * finite(floor, "floor")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mixbandit._checks import shown
-from mixbandit.errors import InvalidInput
+from mixbandit.errors import STATEMENTS, InvalidInput
 from mixbandit.tuning.assumptions import Assumptions
 from mixbandit.tuning.fixed_rows import finalists_on_fresh_rows
 from mixbandit.tuning.list_certificate import ListCertificate
@@ -21,13 +21,13 @@ from mixbandit.tuning.searches import is_regressor
 
 
 def certify_fitted(model: Any, X: Any, y: ArrayLike, delta: float = 0.05) -> ListCertificate:
-    """Certify the accuracy of a fitted classifier, or of several, on rows that nothing before has seen.
+    """Certify the accuracy of one or several fitted classifiers on rows that were never used before.
 
-    `model` is a fitted classifier, pipeline or search (GridSearchCV, MixBanditSearchCV, …), or a dict of such by name.
+    `model` is a fitted classifier, pipeline or search (GridSearchCV, MixBanditSearchCV, …), or a dict of these by name.
     `X` and `y` are fresh rows: independent draws of what the model will meet, used neither for training nor for
     choosing anything. Each of k models gets an interval at δ/k, and all hold together with probability ≥ 1 − `delta`.
 
-    It is about the models as they are fitted now, and it may be used once: rows on which a model was chosen before
+    The certificate is about the models as fitted now. Use a set of rows once: after a model was chosen on them, they
     are no longer fresh.
     """
     known = Assumptions(reward_range=(0.0, 1.0), delta=delta)
@@ -55,8 +55,8 @@ def _checked(model: Any) -> Any:
         )
     if is_regressor(model):
         raise InvalidInput(
-            f"{type(model).__name__} is a regressor, and R² is no mean over rows: measure a score whose noise level "
-            "you know, and pass it to mb.certify_finalists([(parameters, value)], sigma=…)"
+            f"{type(model).__name__} is a regressor, and R² is not a mean over rows: measure a score whose noise "
+            f"level you know, and pass it to mb.certify_finalists([(parameters, value)], sigma=…); {STATEMENTS}"
         )
     return model
 
@@ -64,7 +64,7 @@ def _checked(model: Any) -> Any:
 def _labels(y: ArrayLike) -> NDArray[Any]:
     labels = np.asarray(y)
     if labels.ndim != 1 or not len(labels):
-        raise InvalidInput(f"y must be a vector with a label per row, got {shown(y)}")
+        raise InvalidInput(f"y must be a vector with one label per row, got {shown(y)}")
     if labels.dtype.kind in "fc" and not np.isfinite(labels).all():
         raise InvalidInput(f"y must have no missing labels, got {shown(y)}")
     return labels

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixbandit._checks import Array, as_generator, as_number, flag, one_of, positive_int, shown
-from mixbandit.errors import AssumptionsMissing, AssumptionsRefutedWarning, InvalidInput, warn_user
+from mixbandit.errors import STATEMENTS, AssumptionsMissing, AssumptionsRefutedWarning, InvalidInput, warn_user
 from mixbandit.tuning.assumptions import Assumptions, Stated
 from mixbandit.tuning.list_certificate import (
     FIXED_LIST,
@@ -61,9 +61,9 @@ def on_fixed_rows(
 ) -> ListCertificate | None:
     """The certificate of a run on fixed rows; None if each value has rows of its own, and a model is needed.
 
-    A search of scikit-learn, or Optuna's, is always on fixed rows. `fixed_list` says whether the configurations were
-    fixed before any value was seen; where it is not said or known, they are taken not to be. `model`: what `certify`
-    takes for its model, which has no use here.
+    A scikit-learn search, or Optuna's, is always on fixed rows. `fixed_list` says whether the configurations were fixed
+    before any value was seen; if unknown, they count as not fixed. `model`: what `certify` takes for its model, which
+    has no use here.
     """
     one_of(rows, ROWS, "rows")
     fixed_list = None if fixed_list is None else flag(fixed_list, "fixed_list")
@@ -76,7 +76,7 @@ def on_fixed_rows(
     useless = {**model, **({"space": space, "parameters": parameters} if searched else {})}
     for name, given in useless.items():
         if given is not None:
-            raise InvalidInput(f"{name} has no use on fixed rows, where no model is fitted; got {shown(given)}")
+            raise InvalidInput(f"{name} does not apply to fixed rows, where no model is fitted; got {shown(given)}")
     if searched:
         found = read_search(history, value)
     else:
@@ -90,9 +90,7 @@ def on_fixed_rows(
         found = of_run(run, None if study is None and not run.pruned else False)
     is_maximised = hasattr(history, "cv_results_") or (found.scorer or "").startswith("neg_")
     if known.direction == "minimize" and is_maximised:
-        raise InvalidInput(
-            "scikit-learn's scores are to be maximised, losses by their negative: got direction='minimize'"
-        )
+        raise InvalidInput("scikit-learn's scores are maximised, and its losses are negative: got direction='minimize'")
     if found.fixed_list is False and fixed_list:
         raise InvalidInput(
             f"fixed_list=True contradicts the {type(history).__name__}: it chooses configurations by their scores"
@@ -107,11 +105,11 @@ def certify_finalists(
     assumptions: Assumptions | None = None,
     **stated: Unpack[Stated],
 ) -> ListCertificate:
-    """Certify k finalists of any search on fresh rows, which neither the search nor anything before it saw.
+    """Certify k finalists of any search on fresh rows, which nothing has used before.
 
     `finalists` is a list of (parameters, value), each value the mean of `samples` independent results in
     `reward_range`, or of (parameters, value, samples). Instead of samples, `sigma` may state the noise level of a
-    value. All may be measured on the same fresh rows. Each gets an interval at δ/k; no model is assumed.
+    value. All finalists may be measured on the same fresh rows. Each gets an interval at δ/k; no model is assumed.
 
     Choose the finalists first and measure them once: a finalist added after a look at these values does not count.
     """
@@ -138,11 +136,11 @@ def on_a_fixed_list(found: Measured, known: Assumptions) -> ListCertificate:
     """The certificate of a list of configurations that was fixed before any value was seen."""
     if known.sigma is None and not found.is_a_mean:
         raise InvalidInput(
-            f"the scorer {shown(found.scorer)} is not a mean over rows, so that no number of samples is right for it: "
-            "state sigma, the noise level of a fold's score, instead"
+            f"the scorer {shown(found.scorer)} is not a mean over rows, so no number of samples is right for it: "
+            f"state sigma, the noise level of a fold's score, instead; {STATEMENTS}"
         )
     samples = np.array(float(_stated_samples(known.samples))) if known.sigma is None else None
-    given = "a list, with its length, fixed before any value on these rows was seen"
+    given = "a list whose configurations and length were fixed before any value on these rows was seen"
     return _certified(found, known.towards(found.direction), samples, FIXED_LIST, given)
 
 
@@ -213,7 +211,8 @@ def _certified(
         if known.reward_range is None:
             raise AssumptionsMissing(
                 "state reward_range=(low, high), which contains every single result: (0, 1) for accuracies, (-1, 0) "
-                "for neg_brier_score. A loss without a bound, such as log-loss, has no range: state sigma instead"
+                "for neg_brier_score. An unbounded loss, such as log-loss, has no range: state sigma instead; "
+                f"{STATEMENTS}"
             )
         lower, upper, refuted = *_by_range(values, known, samples, log_odds), False
         counts = sorted({int(n) for n in samples.flat})
@@ -296,8 +295,9 @@ def _candidates(found: Measured) -> NDArray[np.intp]:
 def _stated_samples(samples: int | None) -> int:
     if samples is None:
         raise AssumptionsMissing(
-            "state samples, the number of rows that a value averages (with cross-validation, the rows of one fold), or "
-            "sigma, the noise level of a value: without either nothing can be guaranteed about new rows"
+            "state samples, the number of rows that a value averages (with cross-validation, the rows of one fold), "
+            "or sigma, the noise level of a value: without either, nothing can be guaranteed about new rows; "
+            f"{STATEMENTS}"
         )
     return samples
 

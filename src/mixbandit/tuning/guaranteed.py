@@ -55,7 +55,7 @@ class GuaranteedBest:
             return int(found.places[np.argmax(found.values.mean(axis=1) - penalty)])
         if found.fixed_list is False:
             raise InvalidInput(
-                "best_guaranteed(samples=…) needs a list that was fixed before any score was seen, as that of "
+                "best_guaranteed(samples=…) needs a list that was fixed before any score was seen, such as that of "
                 "GridSearchCV or RandomizedSearchCV; this search chose configurations by their scores"
             )
         known = Assumptions(reward_range=self.reward_range, samples=self.samples, delta=self.delta)
@@ -91,12 +91,12 @@ def best_guaranteed(
 ) -> GuaranteedBest | int:
     """Choose the configuration that `GridSearchCV` or `RandomizedSearchCV` refits: `refit=mb.best_guaranteed`.
 
-    By itself it is a stated rule, the largest mean minus half the width of the range times √(ln(N/δ)/(2K)), with N
-    configurations and K folds. `best_guaranteed(samples=m)` returns a function that goes by guaranteed worths instead:
-    m is the number of rows of one fold, the smallest, and a score must be the mean of m results in `reward_range`, as
-    accuracies are. The expected score on new rows of the K models fitted with the chosen configuration is then at
-    least its lower bound with probability 1 − δ; `mb.certify(search, samples=m, reward_range=…)` tells the bound.
-    `scorer` names the scorer if there are several.
+    By itself it is a fixed rule without a guarantee: the largest mean minus half the width of the range times
+    √(ln(N/δ)/(2K)), with N configurations and K folds. `best_guaranteed(samples=m)` returns a function that chooses the
+    best lower bound on new rows instead: m is the number of rows of the smallest fold, and a score must be the mean of
+    m results in `reward_range`, as accuracies are. The expected score on new rows of the K models fitted with the
+    chosen configuration is then at least its lower bound with probability 1 − δ; `mb.certify(search, samples=m,
+    reward_range=…)` gives the bound. `scorer` names the scorer if there are several.
     """
     rule = GuaranteedBest(samples, reward_range, delta, scorer)
     return rule if cv_results is None else rule(cv_results)

@@ -32,7 +32,7 @@ _MOST_ENUMERATED = 100_000
 
 @dataclasses.dataclass(frozen=True)
 class Worth:
-    """An interval for the expected value of a configuration, and what it rests on."""
+    """An interval for the expected value of a configuration, and what it is based on."""
 
     lower: float
     upper: float
@@ -93,8 +93,8 @@ class Judgement:
             return f"the values refute the stated assumptions: {self.moment.refutation or 'the model does not fit'}"
         if self.scatter is not None and self.scatter.refuted:
             return (
-                "values of the same configuration scatter more than the stated samples allow: training is random, too, "
-                "or the rows are not new each time"
+                "values of the same configuration scatter more than the stated samples allow: training is random as "
+                "well, or the rows are not new each time"
             )
         if self._contradiction:
             return "the model and a configuration's own trials contradict each other"

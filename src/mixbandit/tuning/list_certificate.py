@@ -1,4 +1,4 @@
-"""What can be said about a list of configurations, without a model: as a value and in words."""
+"""What is known about a list of configurations without a model: as a value and in words."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ FIXED_LIST, FRESH_ROWS, SAME_ROWS = "fixed list", "fresh rows", "these rows"
 
 @dataclass(frozen=True)
 class ListCertificate(StudyCertificate):
-    """A certificate for a list of configurations: each has an interval of its own, and no model connects them.
+    """A certificate for a list of configurations: each has its own interval, and no model connects them.
 
-    `about` says what the intervals are about. "new rows": they hold together, on the whole list, with probability
-    ≥ 1−δ. "these rows only": a search that went by its own values on fixed rows. Then nothing is guaranteed about new
-    rows, `proven` is False, and `interval`, `best_possible` and `gap` are no more than the stated range says;
+    `about` says what the intervals are about. "new rows": they hold together, on the whole list, with probability ≥
+    1−δ. "these rows only": a search that chose configurations by their values on fixed rows. Then nothing is guaranteed
+    about new rows, `proven` is False, and `interval`, `best_possible` and `gap` only reflect the stated range;
     `on_these_rows` is the value that was measured.
     """
 
@@ -63,7 +63,7 @@ class ListCertificate(StudyCertificate):
         raise InvalidInput("a list has no model that connects its configurations: compare their intervals, of(…)")
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, in plain types; ends that are infinite are None. Parameters are as given."""
+        """Everything, in plain types; infinite ends are None. Parameters are as given."""
         return {
             "about": self.about,
             "evidence": self.evidence,
@@ -94,7 +94,7 @@ class ListCertificate(StudyCertificate):
         return [*([] if self.trusted else [warning]), *self._statements(named)[:2]]
 
     def details(self) -> str:
-        """The two lines, and what they rest on."""
+        """The two lines, and what they are based on."""
         return "\n".join([*self.sentences(), *self.reservations()])
 
     def _statements(self, named: str | None = None) -> list[str]:
@@ -123,18 +123,18 @@ class ListCertificate(StudyCertificate):
         ]
         if self.folds > 1:
             lines.append(
-                f"It is about the {self.folds} models fitted for the folds, on average; a model refitted to all rows "
-                "is another one."
+                f"It is about the {self.folds} models fitted for the folds, on average, and not about a model "
+                "refitted to all rows."
             )
         return lines
 
     def _about_these_rows(self, configuration: str) -> list[str]:
         lines = [
             f"ON THESE ROWS ONLY, the best of {self.tried} is {configuration}, with value {self.on_these_rows:.4g}: "
-            "about new rows nothing is guaranteed.",
-            "On these rows none of the others is better; on new rows any of them may be, by any amount.",
-            "A search that goes by its values on the same rows also goes by their luck. Confirm a few finalists on "
-            "rows that it never saw: mb.certify_finalists([(parameters, value), …], samples=…, reward_range=…).",
+            "nothing is guaranteed about new rows.",
+            "None of the others is better on these rows; on new rows, any of them may be, by any amount.",
+            "A search that reuses the same rows also selects for luck on them. Confirm a few finalists on rows that "
+            "it never saw: mb.certify_finalists([(parameters, value), …], samples=…, reward_range=…).",
         ]
         if self.adaptive is None:
             lines.append("If the list was fixed before any value was seen, as a grid is, state fixed_list=True.")

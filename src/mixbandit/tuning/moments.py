@@ -44,7 +44,7 @@ def floors_over_time(
     positive_int(looks, "looks")
     judgement = certificate.judgement
     if judgement is None or judgement.own is None:
-        raise InvalidInput("this certificate was made by hand, and knows nothing of its run")
+        raise InvalidInput("this certificate was made by hand and knows nothing about its run")
     trials, known = judgement.own.trials, judgement.assumptions
     rewards = known.reward(trials.values)
     if judgement.moment.rule.value_range is not None:

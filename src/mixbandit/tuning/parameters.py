@@ -36,7 +36,7 @@ _LARGEST_INT = 10**300
 
 
 class Parameter(abc.ABC):
-    """The interface of all parameters; `name` is only used in messages."""
+    """The interface of all parameters; `name` is used only in messages."""
 
     @property
     @abc.abstractmethod
@@ -146,7 +146,7 @@ class _Number(Parameter):
 
 @dataclass(frozen=True)
 class Float(_Number):
-    """A real number between `low` and `high`; `log` for parameters such as learning rates; `step` for a grid."""
+    """A real number between `low` and `high`; use `log` for parameters such as learning rates, `step` for a grid."""
 
     low: float
     high: float
@@ -215,8 +215,8 @@ class Float(_Number):
 class Int(_Number):
     """An integer between `low` and `high`, both included; `step` counts from `low`.
 
-    Every value comes back from its coordinate as it was, wherever the range lies, if it has at most 2⁵² values (on a
-    logarithmic scale 2⁴⁰). Of more, neighbours share a coordinate, and one of them comes back.
+    Encoding and decoding return every value unchanged if the range has at most 2⁵² values (2⁴⁰ on a logarithmic scale),
+    wherever it lies. In a larger range, neighbours share a coordinate, which decodes to one of them.
     """
 
     low: int
@@ -270,7 +270,7 @@ class Int(_Number):
 
 @dataclass(frozen=True)
 class Categorical(Parameter):
-    """One of several values without an order."""
+    """One of several unordered values."""
 
     choices: tuple[Any, ...]
 
@@ -280,15 +280,15 @@ class Categorical(Parameter):
             raise InvalidInput("Categorical: choices must not be empty")
         for choice in self.choices:
             if not (are_equal(choice, choice) or isinstance(choice, float)):  # NaN is not equal to itself
-                raise InvalidInput(f"Categorical: choices must be values that can be compared, got {shown(choice)}")
+                raise InvalidInput(f"Categorical: choices must be comparable values, got {shown(choice)}")
         if len(self.choices) > _MOST_COMPARED and not _are_hashable(self.choices):
             raise InvalidInput(
-                f"Categorical: more than {_MOST_COMPARED:,} choices must be hashable, as text and numbers"
+                f"Categorical: more than {_MOST_COMPARED:,} choices must be hashable, as text and numbers are"
             )
         repeated = self._by_value.repeated
         if repeated is not None:
             raise InvalidInput(
-                f"Categorical: choices must differ, {shown(self.choices[repeated])} occurs more than once"
+                f"Categorical: choices must differ, but {shown(self.choices[repeated])} occurs more than once"
             )
 
     @property
@@ -353,7 +353,7 @@ def _listed(choices: Any) -> tuple[Any, ...]:
     except Exception as error:  # the code of users and of other libraries
         raise InvalidInput(f"Categorical: choices must be a list of values, got {shown(choices)} ({error})") from error
     if len(found) > _MOST_CHOICES:
-        raise InvalidInput(f"Categorical: there are more than {_MOST_CHOICES:,} choices")
+        raise InvalidInput(f"Categorical: there must be at most {_MOST_CHOICES:,} choices")
     return found
 
 

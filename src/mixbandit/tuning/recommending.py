@@ -69,7 +69,7 @@ def _stated(judgement: Judgement) -> str:
     known, levels = judgement.assumptions, None if judgement.own is None else judgement.own.trials.levels
     if levels is None:
         return str(known)
-    return f"{known} (noise levels of single values, as told: {levels.min():.4g} to {levels.max():.4g})"
+    return f"{known} (noise levels told with single values: {levels.min():.4g} to {levels.max():.4g})"
 
 
 def _by_model(judgement: Judgement, rng: np.random.Generator, warm: Array | None) -> Certificate:
@@ -110,7 +110,7 @@ def likeliest(judgement: Judgement, tried: bool = False) -> Array:
 
 def _tried_rows(judgement: Judgement) -> Array:
     if judgement.own is None:
-        raise InvalidInput("tried=True needs the trials, and this tuner knows only what was learnt from them")
+        raise InvalidInput("tried=True needs the trials themselves, and this tuner kept only what it learnt from them")
     return judgement.own.distinct
 
 

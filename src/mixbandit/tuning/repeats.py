@@ -60,14 +60,14 @@ class Scatter:
         if self.refuted:
             return (
                 f"REFUTED at level {self.delta:g}: values of the same configuration scatter more than the stated "
-                "samples allow. Training is random, too, or the rows are not new each time."
+                "samples allow. Training is random as well, or the rows are not new each time."
             )
         usual = f"The {self.repeats} repeated values scatter no more than the stated samples allow."
         if not self.unvaried:
             return usual
         return (
-            f"{usual} But {self.unvaried} of them do not scatter at all: on new rows that hardly ever happens. If all "
-            'trials saw the same rows, state rows="fixed": what is said here is then about these rows only.'
+            f"{usual} But {self.unvaried} of them do not scatter at all, which hardly ever happens on new rows. If all "
+            'trials used the same rows, state rows="fixed"; the certificate is then about these rows only.'
         )
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_IGNORED = {"sem": "standard errors are estimates, which bound nothing: they only steer what is tried next"}
+_IGNORED = {"sem": "standard errors are estimates and bound nothing: they only affect what is tried next"}
 
 
 class Note(NamedTuple):
@@ -93,7 +93,7 @@ class Reports:
 
     @property
     def refuted(self) -> bool:
-        """Whether the values have ever refuted the assumptions."""
+        """Whether the values have refuted the assumptions at any time."""
         return self.state.bandit.refuted or self.moment.is_refuted
 
     @property
@@ -129,7 +129,7 @@ class Reports:
     def recommend(self, by: str = "lower", *, tried: bool = False) -> Recommendation:
         """The configuration with the best guaranteed value (by "lower"), or with the best estimate (by "mean").
 
-        `tried=True` recommends only what was tried. The recommendation says whether it was.
+        `tried=True` recommends only configurations that were tried. The recommendation says whether it was.
         """
         one_of(by, ("lower", "mean"), "by")
         only = flag(tried, "tried")
@@ -144,7 +144,7 @@ class Reports:
     def certificate(self, *, tried: bool = False) -> StudyCertificate:
         """What is guaranteed about the recommended configuration, and how much better any other can be.
 
-        `tried=True` recommends only what was tried.
+        `tried=True` recommends only configurations that were tried.
         """
         only = flag(tried, "tried")
         self._check_told()
@@ -169,7 +169,7 @@ class Reports:
         return TrustedInterval(worth.interval, worth.trusted and not self.refuted)
 
     def improvement(self, over: Mapping[str, Any]) -> Comparison:
-        """How much better the recommended configuration is than another one; larger is better in either direction."""
+        """How much better the recommended configuration is than another; larger is better in either direction."""
         self.space.encode(over)
         return self.certificate().improvement(over)
 
@@ -178,15 +178,15 @@ class Reports:
     ) -> Comparison:
         """How much larger the expected value of one configuration is than that of another.
 
-        `pairs` are values of both that belong together, such as results on the same rows; they speak alone then, at a
-        δ of their own.
+        `pairs` are paired values of both, such as results on the same rows; the interval then rests on them alone, at
+        its own δ.
         """
         for parameters in (one, other):
             self.space.encode(parameters)
         return compare(self._examined(), one, other, pairs)
 
     def to_frame(self) -> pd.DataFrame:
-        """The history as a pandas DataFrame with Optuna's column names, which `certify` reads."""
+        """The history as a pandas DataFrame with Optuna's column names, which `certify` can read."""
         rows = [
             {
                 "number": number,
@@ -232,7 +232,7 @@ class Reports:
         """Warn that the values refute the assumptions."""
         warn_user(
             f"at level {self.assumptions.delta:g} the values refute {self.assumptions}, or "
-            f"{in_words(self.moment.model, self.space)}: nothing is guaranteed any more; see audit()",
+            f"{in_words(self.moment.model, self.space)}: nothing is guaranteed any longer; see audit()",
             AssumptionsRefutedWarning,
         )
 

@@ -31,7 +31,7 @@ from mixbandit.tuning.tables import CsvFile, Frame, Progress, Table, masked
 # As many different values in order of size are no coincidence.
 _SORTED = 8
 CONSTANT, OUTSIDE = "never varies", "not in the space"
-SELECTED = "not confirmed, where unlucky trials were pruned"
+SELECTED = "not confirmed, in a run that pruned unlucky trials"
 
 
 class Configurations(Sequence[dict[str, Any]]):
@@ -90,7 +90,7 @@ class Run:
         if self.levels is None:
             return None
         if stated is None:
-            raise InvalidInput(f"the run has noise levels of single values ({SIGMA}), which need a stated sigma")
+            raise InvalidInput(f"the run has noise levels for single values ({SIGMA}), which need a stated sigma")
         levels = np.where(np.isnan(self.levels), stated, self.levels)
         precisions(stated, levels)  # InvalidInput if they are too far apart
         return levels
@@ -98,15 +98,15 @@ class Run:
     def unselected(self) -> Run:
         """The part of the run that no pruner selected by its values: all of it, or the confirmations.
 
-        Where unlucky trials are pruned, those that are left are luckier than others, and no bound allows for that.
-        Confirmations are never pruned.
+        If unlucky trials are pruned, the remaining ones are biased by luck, and no bound allows for that. Confirmations
+        are never pruned.
         """
         if not self.pruned:
             return self
         kept = np.zeros(len(self.values), dtype=np.bool_) if self.nominations is None else self.nominations > 0
         if not kept.any():
             raise InvalidInput(
-                "trials were pruned because of their values, so that those that are left are luckier than others: only "
+                "trials were pruned because of their values, so the remaining ones are biased by luck: only "
                 "confirmations can be certified, and there are none. Confirm first: sampler.confirm(study, n)"
             )
         lost = int(len(kept) - kept.sum())
@@ -196,7 +196,9 @@ def read_run(
 def _only_for_tables(history: Any, **options: Any) -> None:
     for name, given in options.items():
         if given is not None:
-            raise InvalidInput(f"{name} is about a table; got {name}={shown(given)} for a {type(history).__name__}")
+            raise InvalidInput(
+                f"{name} applies only to tables; got {name}={shown(given)} for a {type(history).__name__}"
+            )
 
 
 def _is_pair(item: Any) -> bool:
@@ -206,7 +208,7 @@ def _is_pair(item: Any) -> bool:
 def _from_study(study: Any, space: Space | None, direction: str | None) -> Run:
     directions = [str(getattr(d, "name", d)).lower() for d in study.directions]
     if len(directions) != 1:
-        raise InvalidInput(f"a certificate needs a single objective, the study has {len(directions)}")
+        raise InvalidInput(f"a certificate needs a single objective, but the study has {len(directions)}")
     trials = study.get_trials(deepcopy=False)
     complete = [trial for trial in trials if trial.state.name == COMPLETE]
     others = Counter(trial.state.name for trial in trials if trial.state.name != COMPLETE)
@@ -353,8 +355,8 @@ def _condition(
         if having and -1 not in having and not having & lacking:
             return parent, tuple(on.choices[i] for i in sorted(having))
     raise InvalidInput(
-        f"{shown(name)} is missing in some trials, and no categorical parameter explains which: pass the space, with "
-        "its conditions, as space=mixbandit.Space({…}, {…})"
+        f"{shown(name)} is missing from some trials, and no categorical parameter explains which: pass the space, "
+        "with its conditions, as space=mixbandit.Space({…}, {…})"
     )
 
 
@@ -364,7 +366,7 @@ def _from_pairs(pairs: Sequence[Any], space: Space | None, direction: str | None
     unknown = [] if space is None else [name for name in names if name not in space]
     if unknown:
         raise InvalidInput(
-            f"parameters must be {', '.join(map(repr, space or ()))}: {', '.join(map(shown, unknown))} unknown"
+            f"unknown parameters: {', '.join(map(shown, unknown))}; expected {', '.join(map(repr, space or ()))}"
         )
     columns = _columns([configuration for configuration, _ in pairs])
     run = _of_columns(no_selection(columns, values), space, direction, ordered)
@@ -420,7 +422,7 @@ def space_spanned(columns: Mapping[str, Column]) -> Space:
 
 def _some_parameter(parameters: dict[str, Parameter]) -> dict[str, Parameter]:
     if not parameters:
-        raise InvalidInput("no parameter varies between trials: there is nothing to compare")
+        raise InvalidInput("no parameter varies between trials, so there is nothing to compare")
     return parameters
 
 

@@ -1,9 +1,9 @@
 """Searches of scikit-learn, read as configurations and their scores per fold.
 
 A search is known by its attributes: scikit-learn is never imported. All configurations are measured on the same folds.
-What decides what can be said about new rows is whether the list of configurations was fixed before any score was seen:
-it was for a grid or a random search, it was not for halving or an Optuna search, and bare `cv_results_` do not tell.
-`MixBanditSearchCV` goes by its scores, but if its space is finite, it looks at a part of a list fixed in advance.
+Whether anything can be said about new rows depends on whether the list of configurations was fixed before any score was
+seen: it was for a grid or a random search, it was not for halving or an Optuna search, and bare `cv_results_` do not
+tell. `MixBanditSearchCV` chooses by its scores, but from a list fixed in advance if its space is finite.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PARAMETER = "param_"
 _FIXED_LISTS = ("GridSearchCV", "RandomizedSearchCV")
 _ROUND, _RESOURCES = "iter", "n_resources"  # of halving searches
 _EVALUATED, _LISTED = "folds_evaluated", "n_listed_"  # of MixBanditSearchCV
-_FAILED, _EARLIER = "with a failed fit", "of earlier rounds, measured on fewer rows"
+_FAILED, _EARLIER = "with a failed fit", "from earlier rounds, measured on fewer rows"
 _PARTIAL = "with folds that were not evaluated"
 # Scorers that are not means over rows, by how their names begin; the `…_samples` ones are.
 _NOT_MEANS = (
@@ -161,7 +161,7 @@ def _metric(cells: Mapping[str, Any], value: Any, refit: Any) -> str:
         raise InvalidInput("cv_results_ has no column split0_test_…: the scores of the folds are needed")
     if value is not None:
         if as_text(value, "value") not in found:
-            raise InvalidInput(f"there is no scorer {shown(value)} in cv_results_; it has {listed}")
+            raise InvalidInput(f"cv_results_ has no scorer {shown(value)}; it has {listed}")
         return str(value)
     if len(found) == 1:
         return found[0]

@@ -90,7 +90,8 @@ def selected(table: Table, value: Any, parameters: Sequence[Any] | None, space: 
     target = _VALUE if value is None else _name(value, "value")
     if target not in table.names:
         raise InvalidInput(
-            f"no column {shown(target)} of values among {_listed(table.names)}: name it as `value` (--value)"
+            f"there is no column {shown(target)} of values; the columns are {_listed(table.names)}: name the right one "
+            "with `value` (--value)"
         )
     nomination = next((name for name in _NOMINATIONS if name in table.names), None)
     level = next((name for name in _SIGMAS if name in table.names), None)
@@ -206,7 +207,7 @@ def _of_space(space: Space, columns: Sequence[str]) -> dict[str, str]:
         matching = [column for column in (name, _PREFIX + name) if column in columns]
         if len(matching) > 1:
             raise InvalidInput(
-                f"the parameter {shown(name)} may be either of the columns {_listed(matching)}: rename one"
+                f"the parameter {shown(name)} could be either of the columns {_listed(matching)}: rename one"
             )
         if matching:
             found[name] = matching[0]
@@ -235,7 +236,7 @@ def _by_form(columns: Sequence[str], target: str, is_target_stated: bool, index:
             twice.append(target)
         if twice:
             both = "; ".join(f"{shown(name)} and {shown(prefixed[name])}" for name in twice)
-            raise InvalidInput(f"it is not clear which columns are meant, there are {both}: {state}")
+            raise InvalidInput(f"it is not clear which columns are meant: there are {both}; {state}")
         return prefixed
     odd = [c for c in columns if c.lower() in _BOOKKEEPING or c.lower().startswith(_BOOKKEEPING_PREFIXES)]
     if odd:
@@ -244,7 +245,7 @@ def _by_form(columns: Sequence[str], target: str, is_target_stated: bool, index:
         raise InvalidInput(f"{look} like {'a record' if one else 'records'} of the tuner, not a parameter: {state}")
     nameless = [name for name in columns if name in _INDEX and name != index]
     if nameless:
-        raise InvalidInput(f"the column {nameless[0]!r} has no name and does not count the rows: {state}")
+        raise InvalidInput(f"the column {nameless[0]!r} has no name and is not a row index: {state}")
     return {name: name for name in columns if name not in (_STATE, index)}
 
 

@@ -27,18 +27,18 @@ _DIGITS = 9
 class Space(Mapping[str, Parameter]):
     """Named parameters, in the order given.
 
-    `conditions` lists those that matter only if a categorical one has certain values:
-    `{"degree": ("kernel", ["poly"])}`. Otherwise they need not be given, and decoding leaves them out.
+    `conditions` lists parameters that matter only for certain values of a categorical one: `{"degree": ("kernel",
+    ["poly"])}`. Where they do not matter, they need not be given, and decoding leaves them out.
     """
 
     def __init__(
         self, parameters: Mapping[str, Parameter], conditions: Mapping[str, tuple[str, Iterable[Any]]] | None = None
     ) -> None:
         if not isinstance(parameters, Mapping) or not parameters:
-            raise InvalidInput(f"a Space needs a dict of at least one named parameter, got {shown(parameters)}")
+            raise InvalidInput(f"a Space needs a dict with at least one named parameter, got {shown(parameters)}")
         for name, parameter in parameters.items():
             if not isinstance(name, str) or not name:
-                raise InvalidInput(f"parameter names must be text that is not empty, got {shown(name)}")
+                raise InvalidInput(f"parameter names must be non-empty text, got {shown(name)}")
             if not isinstance(parameter, Parameter):
                 raise InvalidInput(f"{name} must be a Float, Int or Categorical, got {shown(parameter)}")
         self._parameters = dict(parameters)
@@ -94,7 +94,7 @@ class Space(Mapping[str, Parameter]):
 
     @functools.cached_property
     def region(self) -> Box:
-        """The unit box that rows lie in, with its discrete coordinates."""
+        """The unit box that contains the rows, with its discrete coordinates."""
         parts: list[Levels | OneHot] = []
         for name, columns in self._columns.items():
             if isinstance(self[name], Categorical):
@@ -129,7 +129,7 @@ class Space(Mapping[str, Parameter]):
         if missing or unknown:
             problems = [f"{', '.join(map(repr, missing))} missing"] if missing else []
             problems += [f"{', '.join(map(shown, unknown[:5]))} unknown"] if unknown else []
-            raise InvalidInput(f"parameters must be {', '.join(map(repr, self))}: {'; '.join(problems)}")
+            raise InvalidInput(f"parameters must be exactly {', '.join(map(repr, self))}: {'; '.join(problems)}")
         return np.concatenate(
             [self[name].encode(parameters[name], name) if name in active else _absent(self[name]) for name in self]
         )
@@ -164,7 +164,7 @@ class Space(Mapping[str, Parameter]):
         return [self.decode(row) for row in rows]
 
     def spread(self, n: int, *, rng: int | np.random.Generator | None = None) -> list[dict[str, Any]]:
-        """Configurations that cover the space more evenly than independent ones, for any n."""
+        """Configurations that cover the space more evenly than independent ones would, for any n."""
         from scipy.stats.qmc import Sobol  # as slow to import as everything else together
 
         # A power of two at a time, which suits Sobol sequences; the first points do not depend on how many follow.

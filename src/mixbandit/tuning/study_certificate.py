@@ -1,4 +1,4 @@
-"""What a certificate says about a run, as a value and in words: two lines first, details on request."""
+"""A certificate for a run, as a value and in words: two lines first, details on request."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from mixbandit.tuning.possible import Possible
 
 @dataclass(frozen=True)
 class StudyCertificate(Certificate):
-    """A certificate whose `action` is a configuration: what to use, what it is worth, what could still be better.
+    """A certificate whose `action` is a configuration: what to use, its worth, and how much better others could be.
 
-    Printed, it is two lines; `details()` says what they rest on. Rewards are the values of the study, or minus the
-    values if it minimises; so are `lower`, `upper` and `optimum_upper`. `interval` and `best_possible` are values.
+    It prints as two lines; `details()` says what they are based on. `lower`, `upper` and `optimum_upper` are rewards:
+    the study's values, or minus the values if it minimises. `interval` and `best_possible` are values.
     """
 
     direction: str = "maximize"
@@ -69,14 +69,14 @@ class StudyCertificate(Certificate):
         return self.direction == "maximize"
 
     def of(self, parameters: Mapping[str, Any]) -> Worth:
-        """What is known about any configuration, tried or not, on the same event: no further δ is spent."""
+        """What is known about any configuration, tried or not, together with the certificate: no further δ is spent."""
         found = self._judged().of(parameters)
         return found if self.trusted else dataclasses.replace(found, trusted=False)
 
     def improvement(self, over: Mapping[str, Any]) -> Comparison:
-        """How much better the recommended configuration is than another: your present one, say, or the default.
+        """How much better the recommended configuration is than another, such as your current one or the default.
 
-        Larger is better here, also if the study minimises.
+        Larger is better here even if the study minimises.
         """
         found = self.compare(self.parameters, over)
         if self._upwards:
@@ -88,15 +88,15 @@ class StudyCertificate(Certificate):
     ) -> Comparison:
         """How much larger the expected value of one configuration is than that of another.
 
-        `pairs` are values of both that belong together, such as results on the same rows; they speak alone then, at a
-        δ of their own.
+        `pairs` are paired values of both, such as results on the same rows; the interval then rests on them alone, at
+        its own δ.
         """
         found = compare(self._judged(), one, other, pairs)
         return found if self.trusted else dataclasses.replace(found, trusted=False)
 
     def _judged(self) -> Judgement:
         if self.judgement is None:
-            raise InvalidInput("this certificate was made by hand, and knows of no other configuration")
+            raise InvalidInput("this certificate was made by hand and knows no other configuration")
         return self.judgement
 
     def __str__(self) -> str:
@@ -133,12 +133,12 @@ class StudyCertificate(Certificate):
         return f"No other configuration beats it{beaten}: none has an expected value {beyond}{end}."
 
     def details(self) -> str:
-        """What the two lines rest on, what was left out, where the best can still be, and the audit."""
+        """What the two lines are based on, what was left out, where the best can still be, and the audit."""
         low, high = (end + 0.0 for end in self.interval)
         lines = [str(self), f"Its expected value lies in [{low:.4g}, {high:.4g}], based on {self.t} trials in all."]
         if self.trusted:
-            what = "This holds" if self.proven else "Of this only the interval holds,"
-            lines.append(f"{what} with probability at least {1 - self.delta:.6g}, whichever tuner was used, given")
+            what = "This holds" if self.proven else "Of these, only the interval holds,"
+            lines.append(f"{what} with probability at least {1 - self.delta:.6g}, whatever tuner was used, given")
             lines.append(f"{self.assumptions}, and {self.model}.")
             lines.append(f"delta={self.delta:g} is divided: {shares_in_words(self.delta)}.")
         lines += self.reservations()
@@ -166,23 +166,21 @@ class StudyCertificate(Certificate):
         lines = []
         if not self.ordered:
             lines.append(
-                "The order of play is not known, so that every configuration gets the same part of delta, and the "
-                "number of trials counts as fixed in advance."
+                "The order of play is not known, so every configuration gets the same share of delta, and the "
+                "number of trials is assumed to have been fixed in advance."
             )
         if self.infeasible is not None:
             lines.append(
-                f"Constraints: {self.infeasible} of {self.t} trials are not known to be feasible. They count as data, "
-                "but only a feasible configuration that was tried is recommended. The bounds on other configurations "
-                "hold for feasible and infeasible ones alike; an untried one may be either."
+                f"Constraints: {self.infeasible} of {self.t} trials are not known to be feasible. They count as "
+                "data, but only a feasible configuration that was tried can be recommended. The bounds on other "
+                "configurations hold for feasible and infeasible ones alike; an untried one may be either."
             )
         if self.inferred_space:
-            lines.append("The space is inferred from the trials; pass `space` if it is larger.")
+            lines.append("The space was inferred from the trials; pass `space` if it is larger.")
         if self.left_out:
             lines.append("Not counted: " + ", ".join(f"{n} {why}" for why, n in self.left_out.items()) + ".")
             if {"PRUNED", "FAIL"} & set(self.left_out):
-                lines.append(
-                    "The reasons for pruning and failing must have had nothing to do with the noise of values."
-                )
+                lines.append("Pruning and failures must not have depended on the noise of the values.")
         if self.unused:
             reasons = dict.fromkeys(self.unused.values())
             named = {why: ", ".join(repr(name) for name in self.unused if self.unused[name] == why) for why in reasons}
@@ -190,7 +188,7 @@ class StudyCertificate(Certificate):
         return lines
 
     def to_dict(self) -> dict[str, Any]:
-        """What it says, as plain values; `possible` is left out, because it takes a search."""
+        """The certificate as plain values; `possible` is left out, because it takes a search."""
         return {
             "parameters": {name: _plain(value) for name, value in self.parameters.items()},
             "direction": self.direction,

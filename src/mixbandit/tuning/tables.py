@@ -32,10 +32,10 @@ _LONGEST_INTEGER = 25  # digits; longer ones are read as floats
 _MAGIC = {
     b"\xff\xfe": "UTF-16 text: save it as UTF-8, for example with `iconv -f UTF-16 -t UTF-8`",
     b"\xfe\xff": "UTF-16 text: save it as UTF-8, for example with `iconv -f UTF-16 -t UTF-8`",
-    b"SQLite format 3\x00": "an SQLite database: for an Optuna storage give its address, sqlite:///PATH",
+    b"SQLite format 3\x00": "an SQLite database: for an Optuna storage, give its URL, sqlite:///PATH",
     b"PK\x03\x04": "a spreadsheet or an archive: export the table as CSV",
     b"\x1f\x8b": "compressed with gzip: unpack it first",
-    b"PAR1": "a Parquet file: read it with pandas or polars, and certify the frame",
+    b"PAR1": "a Parquet file: read it with pandas or polars and certify the DataFrame",
 }
 _SHORT = 2  # characters: replacing such parts of a password would garble everything
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
@@ -150,7 +150,9 @@ class CsvFile(Table):
                         if not row or (len(row) == 1 and row[0].isspace()):  # an empty line
                             continue
                         fields = f"{len(row)} field{'' if len(row) == 1 else 's'}"
-                        raise InvalidInput(f"{source}: line {lines.number} has {fields}, the header {len(columns)}")
+                        raise InvalidInput(
+                            f"{source}: line {lines.number} has {fields}, but the header has {len(columns)}"
+                        )
                     piece.append(row)
                     if len(piece) == _AT_ONCE:
                         self._add(columns, piece)
@@ -223,7 +225,7 @@ class _Cells:
         if self._example is not None:
             return Notes(rows, self._example)
         if self._inexact is not None:
-            return Notes(rows, self._inexact, f"too many and too large to be told apart (beyond {LARGEST_EXACT})")
+            return Notes(rows, self._inexact, f"too many, and too large to tell apart (beyond {LARGEST_EXACT})")
         if self._numbers is not None:
             return Numbers.of(np.array(self._numbers))
         values = [_parsed(text) for text in self._known]
@@ -301,7 +303,7 @@ def _check_header(names: Sequence[str], source: str) -> None:
     if not names:
         raise InvalidInput(f"{source} must have a header and at least one row")
     if len(names) == 1 and re.search("[;\t|]", names[0]):
-        raise InvalidInput(f"{source}: columns must be separated by commas, the header is {shown(names[0])}")
+        raise InvalidInput(f"{source}: columns must be separated by commas, but the header is {shown(names[0])}")
 
 
 def _explained(error: csv.Error) -> str:
@@ -309,5 +311,5 @@ def _explained(error: csv.Error) -> str:
     if "field limit" in text:
         return f"a field is longer than {csv.field_size_limit()} characters; is a quotation mark missing?"
     if "end of data" in text:
-        return "a quoted field does not end; is a quotation mark missing?"
+        return "a quoted field is not closed; is a quotation mark missing?"
     return f"not CSV: {text}"

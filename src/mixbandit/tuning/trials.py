@@ -13,7 +13,7 @@ Interval = tuple[float, float]
 
 
 class TrustedInterval(tuple[float, float]):
-    """(low, high), and whether that is guaranteed under the assumptions."""
+    """(low, high), and whether it is guaranteed under the assumptions."""
 
     trusted: bool  # False: the values refute the assumptions, and nothing is guaranteed
 
@@ -56,7 +56,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Told:
-    """A value, with the interval of its trial; values learnt from another run have none."""
+    """A value, with the interval of its trial; values learnt from another run have no interval."""
 
     parameters: dict[str, Any]
     value: float
@@ -68,7 +68,7 @@ class Told:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """A configuration, and an interval for its expected value, with probability 1 − δ under the assumptions."""
+    """A configuration and an interval for its expected value, with probability 1 − δ under the assumptions."""
 
     parameters: dict[str, Any]
     interval: Interval

@@ -59,18 +59,18 @@ EXPLORATION = 0.05
 
 
 class Tuner(Asks):
-    """Choose configurations of a space from noisy values, one at a time or in batches, and certify the answer.
+    """Tune the parameters of a space from noisy values, one trial at a time or in batches, and certify the answer.
 
     State what you know about values, as `Assumptions` or as its keywords: `reward_range` and `samples`, or `sigma` and
     a `norm_bound`. The noise of different trials must be independent: draw new validation rows for every trial.
-    `samples` counts results of one fitted model: if training is random too, state a `sigma` that includes that.
+    `samples` counts results of one fitted model: if training is random as well, state a `sigma` that includes it.
 
     The tuner begins in the centre of the space and spreads more trials over it, `initial` in all. Then it acts on a
     Gaussian process that learns from the values which parameters matter and how noisy they are. With `exploration` it
-    maximises upper bounds instead, closed-form ones whose width is scaled by that, or `exact` ones. Or it acts by your
-    own rule, `acting`, such as `mixbandit.bandits.Thompson()`. With `features` of your own, and beyond 2,000 trials, it
-    acts on bounds. How it acts never changes what it guarantees. Values may come late, in any order that does not
-    depend on them; use `fail` for trials that fail.
+    maximises upper bounds instead: closed-form bounds with their width scaled by that factor, or `exact` ones. `acting`
+    replaces this by a rule of your own, such as `mixbandit.bandits.Thompson()`. With your own `features`, and beyond
+    2,000 trials, it acts on bounds. How it acts never changes what it guarantees. Values may come late, in any order
+    that does not depend on them; use `fail` for trials that fail.
     """
 
     objective: Assumptions = setting("assumptions", "The assumptions, by their name in version 0.1.0.")
@@ -106,7 +106,7 @@ class Tuner(Asks):
             alpha = sequence.alpha0 if mixture is not None else acting_alpha(self.assumptions)
             acting = Optimism(None if exactly else alpha, width)
         elif exploration is not None or exactly:
-            raise InvalidInput("exploration and exact only apply to the default rule, not to `acting`")
+            raise InvalidInput("exploration and exact apply only to the default rule, not to `acting`")
         instance_of(acting, ActingRule, "acting", "an acting rule such as mixbandit.bandits.Thompson()")
         generator = as_generator(rng)
         self._spread_seed = int(generator.integers(2**32))
@@ -120,12 +120,12 @@ class Tuner(Asks):
         return f"Tuner({list(self.space)}, {self.assumptions}, told={self.told}, pending={len(self.pending)})"
 
     def tell(self, trial: Trial | int, value: float, *, sem: float | None = None, sigma: float | None = None) -> Self:
-        """Tell the value of a trial, which is a Trial or its id.
+        """Tell the value of a trial, given as a Trial or its id.
 
-        `sigma` is its noise level, where it is not the stated one; it must have been known before the value was, for
+        `sigma` is its noise level if it differs from the stated one; it must have been known before the value was, for
         example because a longer run is known to be less noisy. `sem` is its standard error, as estimated from the trial
-        itself. Both steer what is tried next: precise values count for more. Certificates use `sigma`. They ignore
-        `sem`, because an estimate bounds nothing, and say so.
+        itself. Both affect what is tried next: precise values count for more. Certificates use `sigma`. They ignore
+        `sem`, because an estimate bounds nothing, and they tell the reader.
         """
         number = as_reward(value, "value")
         error = None if sem is None else nonnegative(sem, "sem")
@@ -146,13 +146,13 @@ class Tuner(Asks):
     def _level(self, sigma: float) -> float:
         """The noise level of one value."""
         if self.assumptions.sigma is None:
-            raise InvalidInput("sigma of a single value needs a sigma stated for all others: Tuner(…, sigma=…)")
+            raise InvalidInput("a sigma for a single value needs one stated for all others: Tuner(…, sigma=…)")
         level = positive(sigma, "sigma")
         precisions(self.assumptions.sigma, np.array([level]))
         return level
 
     def fail(self, trial: Trial | int) -> Self:
-        """Drop a trial that has no value. The reason must have nothing to do with its noise."""
+        """Drop a trial that has no value. The reason must not depend on its noise."""
         choice = self._waiting(trial)
         bandit, notes = self.state.bandit.without(choice, played=False), persistent.drop(self.state.notes, choice.id)
         failed = (*self._avoided, Failed(choice.action, self.told))[-MOST_FAILED:]
@@ -162,9 +162,9 @@ class Tuner(Asks):
     def learn(self, history: Any, *, value: str | None = None, ordered: bool | None = None) -> Self:
         """Learn from an existing run: anything that `certify` reads, with this space and direction.
 
-        An Optuna study has a direction, which must be the tuner's; a table has none. As in `certify`, a refutation by
-        the first trials of the run stands, whatever later ones say; `ordered` says whether rows are in the order of
-        play, without which nothing can be confirmed any more.
+        The direction of an Optuna study must be the tuner's; a table has none. As in `certify`, a refutation by the
+        first trials of the run stands, whatever later ones say. `ordered` says whether rows are in the order of play;
+        if they are not, nothing can be confirmed any longer.
         """
         run = read_run(
             history, space=self.space, value=value, ordered=None if ordered is None else flag(ordered, "ordered")
@@ -240,7 +240,7 @@ class Tuner(Asks):
         return known
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything, as plain values and arrays."""
+        """The whole state, as plain values and arrays."""
         return {
             "type": "Tuner",
             "space": self.space.state_dict(),
@@ -260,7 +260,7 @@ class Tuner(Asks):
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any], features: FeatureMap | None = None) -> Self:
-        """The tuner of a `state_dict`; pass `features` again if they are a user's function."""
+        """The tuner that `state_dict` described; pass `features` again if they are your own function."""
         check_type(state, "Tuner", ["Tuner"])
         stored = checked(TUNER, state, "tuner")
         new = cls.__new__(cls)
@@ -291,7 +291,7 @@ class Tuner(Asks):
         return new
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to one file, atomically, pending trials included."""
+        """Write everything, pending trials included, to one file, atomically."""
         write_state(as_path(path), self.state_dict())
 
     @classmethod
