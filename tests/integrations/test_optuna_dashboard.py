@@ -67,7 +67,7 @@ def test_a_published_certificate_is_in_the_dashboard(kind, tmp_path):
         "| Trusted | yes |",
         f"| Assumptions | {escaped(found.assumptions)} |",
         "| Audit | The 12 values do not contradict",
-        "After 12 values; the last was that of trial 11.",
+        "Based on 12 values; the last is that of trial 11.",
     ):
         assert cell in note
 
@@ -175,7 +175,7 @@ def test_a_callback_never_ends_a_study(caplog, monkeypatch):
         full = make(**STATED)
         full.optimize(simple, n_trials=4, callbacks=[Publish(every=1)])
     assert [len(each.trials) for each in (study, unstated, two, full)] == [10, 4, 4, 4]
-    said = [r.message for r in caplog.records if "is not published" in r.message]
+    said = [r.message for r in caplog.records if "was not published" in r.message]
     assert len(said) == 3
     for why in ("nothing bounds the noise", "single objective", "the disk is full"):
         assert sum(why in message for message in said) == 1

@@ -247,7 +247,7 @@ def test_after_a_pruning_the_certificate_counts_confirmations_and_the_picture_sa
 
 def test_a_samplers_study_needs_no_word():
     study = played(6, confirmations=1)
-    with pytest.raises(mb.InvalidInput, match="the sampler knows the space"):
+    with pytest.raises(mb.InvalidInput, match="the sampler already has the space"):
         plot_certificate(study, space={"x": mb.Float(0.0, 1.0)})
     study.sampler = MixBanditSampler(seed=0)
     with pytest.raises(mb.AssumptionsMissing):

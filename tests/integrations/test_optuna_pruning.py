@@ -191,7 +191,7 @@ def test_after_a_pruning_certificates_go_by_confirmations_alone(tmp_path):
         study.tell(trial, np.random.default_rng(trial.number).binomial(1000, by_x(trial)) / 1000)
     found = sampler.certificate(study)
     assert found.t == 4
-    assert found.left_out["not confirmed, where unlucky trials were pruned"] == 25 - len(pruned)
+    assert found.left_out["not confirmed, in a run that pruned unlucky trials"] == 25 - len(pruned)
     frame = study.trials_dataframe()
     frame.to_csv(tmp_path / "study.csv")
     for table in (study, frame, tmp_path / "study.csv"):

@@ -417,7 +417,7 @@ def test_a_second_fit_leaves_nothing_of_the_first():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"samples": 100}, "samples=100 has no use here: folds reuse the same rows"),
+        ({"samples": 100}, "samples=100 does not apply here: folds reuse the same rows"),
         ({"n_trials": 0}, "n_trials must be an integer ≥ 1, got 0"),
         ({"n_trials": 2.5}, "n_trials must be an integer"),
         ({"n_trials": None, "n_iter": -1}, "n_iter must be an integer ≥ 1"),
@@ -436,8 +436,8 @@ def test_a_second_fit_leaves_nothing_of_the_first():
         ({"space": {"max_depth": []}}, "must not be empty"),
         ({"space": {"max_depth": 3}}, "max_depth must be a list"),
         ({"space": {"max_depth": np.eye(2)}}, "max_depth must be a list"),
-        ({"space": {1: [1, 2]}}, "parameter names must be text"),
-        ({"refit": mb.best_guaranteed(samples=30)}, "goes by its scores"),
+        ({"space": {1: [1, 2]}}, "parameter names must be non-empty text"),
+        ({"refit": mb.best_guaranteed(samples=30)}, "chooses by its scores"),
     ],
 )
 def test_bad_input_is_named_and_changes_nothing(options, message):
@@ -508,7 +508,7 @@ def test_the_certificate_says_what_it_is_about(search):
     first, second = str(certificate).split("\n")
     assert first == (
         f"Use {search.best_params_}: its 5-fold mean on these rows is {search.best_score_:.4g}; "
-        "about new rows nothing is guaranteed."
+        "nothing is guaranteed about new rows."
     )
     assert second.startswith(f"None of the {len(search.cv_results_['params']) - 1} others tried has a 5-fold mean")
     assert not certificate.proven

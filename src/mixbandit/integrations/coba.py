@@ -33,13 +33,14 @@ class _Model(NamedTuple):
 class MixBanditLearner:
     """A learner for coba, beside its own: `Experiment(environments, [MixBanditLearner(sigma=0.1, norm_bound=2), …])`.
 
-    `policy` is one of our named policies (`CMMUCB`, `AMMUCB`, `OFUL`, …); what is stated, and the other keywords, are
-    theirs. Contexts are None, numbers, coba's categories or dense sequences of these; actions are the same without
-    None, or text, all of which the first `predict` must offer. The numbers of features must not change. Features are
-    (1, x) ⊗ (1, a), that is 1, the context, the action and their products, unless `features` is a map of rows (x, a).
+    `policy` is one of our named policies (`CMMUCB`, `AMMUCB`, `OFUL`, …), which define the assumptions and the other
+    keywords. Contexts are None, numbers, coba's categories or dense sequences of these; actions are the same without
+    None, or text. The first `predict` must offer all text actions. The numbers of features must not change. Features
+    are (1, x) ⊗ (1, a), which are 1, the context, the action and their products, unless `features` is a map of rows (x,
+    a).
 
-    Bounds are valid for rewards as they were observed: evaluate with `learn="on"` or `"off"`, because estimates such as
-    IPS are noisier than `sigma` states.
+    Bounds are valid for rewards as observed: evaluate with `learn="on"` or `"off"`, because estimates such as IPS are
+    noisier than `sigma` states.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class MixBanditLearner:
 
     @property
     def policy(self) -> Policy:
-        """The policy with what it has learnt, for its `guarantee`, `audit()` and bounds."""
+        """The policy as trained so far, for its `guarantee`, `audit()` and bounds."""
         if self._model is None:
             raise InvalidInput(
                 "nothing has been predicted or learnt yet: there is no policy before the first context and actions"
@@ -110,7 +111,7 @@ class MixBanditLearner:
     def score(self, context: Any, actions: Sequence[Any], action: Any) -> float:
         """The probability of playing `action`: 1 for what `predict` returns, else 0.
 
-        Not known, hence InvalidInput, for policies that draw at random.
+        InvalidInput for policies that draw at random, whose probabilities are not known.
         """
         if self._randomised:  # coba looks for the word "score" to find out that there are none
             raise InvalidInput(f"no score: the probabilities of {self._algorithm.kind.__name__} are not known")
@@ -179,8 +180,8 @@ def _encoded_action(action: Any, levels: tuple[str, ...]) -> list[float]:
     if not _is_text(action):
         return _numbers(action, "action")
     if action not in levels:
-        first = f"those of the first predict are {shown(list(levels))}" if levels else "no predict has offered any yet"
-        raise InvalidInput(f"the action {shown(action)} is text that is not known: {first}")
+        first = f"the first predict offered {shown(list(levels))}" if levels else "predict has not offered any yet"
+        raise InvalidInput(f"unknown text action {shown(action)}: {first}")
     return [float(action == level) for level in levels]
 
 

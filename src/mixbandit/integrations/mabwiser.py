@@ -59,16 +59,16 @@ class _Known(NamedTuple):
 
 
 class MixBanditMAB:
-    """`MAB` of MABWiser with our policies, and `predict_interval`.
+    """MABWiser's `MAB` with our policies, and `predict_interval`.
 
     `norm_bound` bounds ‖θ_k‖ for every arm k, those added later included; without contexts that is |expected reward|.
     As with MABWiser's linear policies there is no intercept: put a 1 into the contexts. `learning_policy` is one of our
     policies that act on bounds (`CMMUCB`, `AMMUCB`, `OFUL`, `Greedy`); the other keywords are theirs.
 
     Bounds hold with probability ≥ 1 − δ, for all arms and at all times from one `fit` to the next, whoever made the
-    decisions, if every expected reward is linear in the context and the rest of what is stated is true. `fit` starts
-    over and makes a new statement with its own δ, unless arms are the same and the data are the old ones and later
-    ones: that continues the old statement.
+    decisions, if every expected reward is linear in the context and the other stated assumptions are true. `fit` starts
+    over and makes a new statement with its own δ, unless the arms are the same and the data begin with the old data:
+    that continues the old statement.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class MixBanditMAB:
         explores = self._algorithm.rule.settings().get("exploration")
         if explores is None:
             name = learning_policy.__name__
-            raise InvalidInput(f"{name} does not act on bounds of single arms: use CMMUCB, AMMUCB, OFUL or Greedy")
+            raise InvalidInput(f"{name} does not act on bounds for single arms: use CMMUCB, AMMUCB, OFUL or Greedy")
         self._exploration = float(explores)
         self._state = _State(_as_arms(arms), None)
 
@@ -144,7 +144,7 @@ class MixBanditMAB:
         self._state = _State(arms, model)
 
     def partial_fit(self, decisions: Iterable[Hashable], rewards: ArrayLike, contexts: ArrayLike | None = None) -> None:
-        """Learn further rewards; the same as `fit` if there were none before. Removed arms may still have some."""
+        """Learn further rewards; the same as `fit` if there were none before. Rewards of removed arms are allowed."""
         model = self._state.model
         if model is None:
             self.fit(decisions, rewards, contexts)
@@ -161,8 +161,8 @@ class MixBanditMAB:
     def predict(self, contexts: ArrayLike | None = None) -> Any:
         """The arm to play, or a list of arms for several contexts: the largest upper bound.
 
-        With `exploration`, centre + exploration·half-width. Ties are broken at random, the same way until there are new
-        rewards.
+        With `exploration`, the largest centre + exploration·half-width. Ties are broken at random, the same way until
+        there are new rewards.
         """
         known, model = self._known(contexts), self._fitted()
         half_widths = 0.5 * (known.upper - known.lower)
@@ -182,14 +182,14 @@ class MixBanditMAB:
     def predict_interval(self, contexts: ArrayLike | None = None) -> Any:
         """Bounds on the expected rewards: a dict from arm to (lower, upper), or a list of them for several contexts.
 
-        With probability ≥ 1 − δ all of them hold at all times, if what was stated is true.
+        With probability ≥ 1 − δ all of them hold at all times, if the stated assumptions are true.
         """
         known = self._known(contexts)
         ends = np.stack((known.lower, known.upper), axis=-1).tolist()
         return self._by_arm([[(low, high) for low, high in row] for row in ends])
 
     def add_arm(self, arm: Hashable) -> None:
-        """Offer another arm; nothing changes for the others. One that was removed before takes up where it was."""
+        """Offer another arm; nothing changes for the others. An arm that was removed before resumes with its data."""
         arms, model = _as_arms([*self._state.arms, arm]), self._state.model
         if model is not None and arms[-1] not in model.policies:
             number = model.added + 1
@@ -216,7 +216,9 @@ class MixBanditMAB:
         model = self._fitted()
         if model.contextual:
             if contexts is None:
-                raise InvalidInput(f"the last fit had contexts of length {model.width}: predictions need them as well")
+                raise InvalidInput(
+                    f"the last fit had contexts of length {model.width}, so predictions need them as well"
+                )
             return as_rows(contexts, model.width, "contexts")
         # As in MABWiser, contexts of a bandit without contexts only say how many predictions are wanted.
         return np.ones((1 if contexts is None else len(np.atleast_1d(as_float_array(contexts, "contexts"))), 1))

@@ -1,4 +1,4 @@
-"""Optuna: a sampler that acts on confidence bounds, a pruner, callbacks, and pictures of certificates."""
+"""Optuna: a sampler that acts on confidence bounds, a pruner, callbacks, and plots of certificates."""
 
 from mixbandit._extras import import_extra
 

@@ -38,7 +38,7 @@ class Rest:
             if problem is not None:
                 contradicting[problem] += 1
             elif LEFT_OUT in trial.user_attrs and trial.state == TrialState.PRUNED:
-                contradicting["pruned because of a value that contradicts what was stated"] += 1
+                contradicting["pruned because a value contradicts the assumptions"] += 1
             elif value is None and trial.state == TrialState.COMPLETE:  # by another tool
                 missing["without a value"] += 1
             else:

@@ -37,7 +37,7 @@ def confirmation(
 
     def begin(finalist: Finalist) -> Trial:
         if study.get_trials(deepcopy=False, states=(TrialState.WAITING,)):
-            raise InvalidInput("the study has trials that wait to be run: run them before confirming")
+            raise InvalidInput("the study has enqueued trials: run them before confirming")
         study.enqueue_trial(judge().given(finalist.row), user_attrs={NOMINATION: finalist.number})
         return study.ask()
 

@@ -1,4 +1,4 @@
-"""A study's certificate in Optuna's dashboard: a note, and pictures."""
+"""A study's certificate in Optuna's dashboard: a note and plots."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def publish(
     certificate: StudyCertificate | None = None,
     **stated: Unpack[Stated],
 ) -> StudyCertificate:
-    """Put the study's certificate into Optuna's dashboard, as a part of its note and as two pictures; returns it.
+    """Put the study's certificate into Optuna's dashboard, as a part of its note and as two plots, and return it.
 
-    State what you know about values as for `plot_certificate`; the default is what the study's `MixBanditSampler` was
-    told. Publishing again replaces what was published; whatever else is in the note stays. If the study cannot be
-    certified, that is an error, and nothing is changed.
+    State what you know about values as for `plot_certificate`; the default is what was stated to the study's
+    `MixBanditSampler`. Publishing again replaces what was published; the rest of the note stays. If the study cannot be
+    certified, that is an error, and nothing changes.
     """
     import_extra("optuna_dashboard", extra="dashboard")
     found = certificate_for(study, assumptions, space, certificate, stated)
@@ -69,9 +69,10 @@ def _put(study: Study, certificate: StudyCertificate) -> None:
 class Publish:
     """A callback for `study.optimize`: publish the certificate after every `every` completed trials.
 
-    `certificate` is the latest one. State assumptions as for `publish`. It never ends a study by an error: if the study
-    cannot be certified or its storage does not answer, it says so once and lets the study run on. If several processes
-    run the study, let one of them publish: the dashboard stores notes and pictures in pieces, which would mix.
+    `certificate` is the latest one. State assumptions as for `publish`. It never ends a study with an error: if the
+    study cannot be certified or its storage does not answer, it warns once and lets the study run on. If several
+    processes run the study, let only one of them publish: the dashboard stores notes and plots in pieces, which would
+    get mixed up.
     """
 
     def __init__(
@@ -117,7 +118,7 @@ class Publish:
             _put(study, found)
         except Exception as error:  # whatever a storage raises must not end the study
             if self._said.is_new(study, type(error).__name__):
-                _logger.warning(f"The certificate is not published, and the study goes on: {error}")
+                _logger.warning(f"The certificate was not published; the study continues: {error}")
             return
         self.certificate = found
         if not found.trusted and self._said.is_new(study, "refuted"):

@@ -67,7 +67,7 @@ class Drawn:
 def _trials_of(certificate: StudyCertificate) -> Trials:
     judgement = certificate.judgement
     if judgement is None or judgement.own is None:
-        raise InvalidInput("this certificate was made by hand: there is no study behind it to draw")
+        raise InvalidInput("this certificate was made by hand, so there is no study to draw")
     return judgement.own.trials
 
 
@@ -85,7 +85,7 @@ def _matched(usable: Sequence[FrozenTrial], known: Trials) -> tuple[list[FrozenT
     if len(counted) < len(known.values):
         raise InvalidInput(
             f"the certificate is not about this study: of the {len(known.values)} values that it is based on, "
-            f"{len(counted)} are found among the study's {len(usable)}"
+            f"{len(counted)} are among the study's {len(usable)}"
         )
     return counted, later
 

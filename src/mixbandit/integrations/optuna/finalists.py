@@ -57,17 +57,16 @@ class ConfirmFinalists:
 
     `study.optimize(objective, n_trials=60, callbacks=[ConfirmFinalists(20, after=40, reward_range=(0, 1),
     samples=100)])`. Finalists are up to `finalists` configurations with the best guaranteed values at the end of the
-    search. Each confirmation is chosen from what is known when it is needed, and enqueued with the user attribute
-    `mixbandit_nomination`, which `mixbandit.certify` reads. The study stops after n confirmations, or as soon as all
-    finalists but one are known to be worse. Leave room in `n_trials` for both, or leave it out.
+    search. Each confirmation is chosen when it is needed, from what is known by then, and enqueued with the user
+    attribute `mixbandit_nomination`, which `mixbandit.certify` reads. The study stops after n confirmations, or as soon
+    as all finalists but one are known to be worse. Leave room in `n_trials` for both, or leave it out.
 
-    It works with any sampler, with threads, and with several processes on one storage, each with a callback of the
-    same settings. A worker that finds the trial taken that waited for it makes one more trial of the search, as
-    Optuna's queue has it. All that it knows is in the study, so that a study that was interrupted goes on where it was.
-    Trials that fail do not count, up to n of them.
+    It works with any sampler, with threads, and with several processes on one storage, each with a callback of the same
+    settings. If another worker has taken the enqueued trial, Optuna makes one more trial of the search instead. All its
+    state is in the study, so an interrupted study resumes where it was. Trials that fail do not count, up to n of them.
 
-    State the same assumptions as for `mixbandit.certify`. It never ends a study by an error: if values contradict what
-    was stated, or if the study cannot be certified, it says so once and lets the study run on as if it were not there.
+    State the same assumptions as for `mixbandit.certify`. It never ends a study with an error: if values contradict the
+    assumptions, or if the study cannot be certified, it warns once and lets the study run on as if it were not there.
     """
 
     def __init__(
@@ -144,7 +143,7 @@ class ConfirmFinalists:
         rest = Rest.of(study, assumptions)
         if rest.contradicting:
             told = ", ".join(f"{count} {why}" for why, count in rest.contradicting.items())
-            self._say(study, "refuted", f"confirms nothing, because values contradict what was stated: {told}.")
+            self._say(study, "refuted", f"confirms nothing, because values contradict the assumptions: {told}.")
             return Step.IMPOSSIBLE
         run = read_run(rest, space=self._space)
         key = (*search, run.space)

@@ -19,7 +19,7 @@ def certificate_note(certificate: StudyCertificate, last: int) -> str:
     first, *rest = str(certificate).split("\n")
     head = [f"**{escaped(first)}**", *map(escaped, rest)]
     rows = [f"| {name} | {escaped(cell)} |" for name, cell in _table(certificate)]
-    when = f"After {certificate.t} values; the last was that of trial {last}."
+    when = f"Based on {certificate.t} values; the last is that of trial {last}."
     lines = ["### Certificate", *head, "\n".join(["| | |", "|---|---|", *rows]), when]
     return "\n\n".join(lines)
 

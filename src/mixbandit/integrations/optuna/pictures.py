@@ -51,11 +51,11 @@ def plot_certificate(
     target_name: str = "Objective Value",
     **stated: Unpack[Stated],
 ) -> Figure:
-    """Values in order of trials, what was guaranteed at the time, and what is guaranteed now, as a Plotly figure.
+    """Values in order of trials, with the guarantee at each time and the current one, as a Plotly figure.
 
     State what you know about values as for `mixbandit.certify`, as `assumptions` or as keywords; the default is what
-    the study's `MixBanditSampler` was told. Or pass a `certificate` of this study. The guaranteed value over time is
-    what certificates of the first trials say; they all hold together, with probability 1 − δ.
+    was stated to the study's `MixBanditSampler`. Or pass a `certificate` of this study. The guaranteed values over time
+    come from certificates of the first trials; they all hold together, with probability 1 − δ.
     """
     found = certificate_for(study, assumptions, space, certificate, stated)
     return draw_history(study, found, as_text(target_name, "target_name"))
@@ -73,8 +73,8 @@ def plot_worths(
 ) -> Figure:
     """The n tried configurations with the best guaranteed values: their intervals and their own values.
 
-    The intervals hold together with probability 1 − δ, so that those that do not overlap are told apart. Assumptions
-    are stated as for `plot_certificate`.
+    The intervals hold together with probability 1 − δ, so configurations whose intervals do not overlap really differ.
+    Assumptions are stated as for `plot_certificate`.
     """
     count, label = positive_int(n, "n"), as_text(target_name, "target_name")
     found = certificate_for(study, assumptions, space, certificate, stated)
@@ -98,13 +98,17 @@ def certificate_for(
         if not isinstance(certificate, StudyCertificate):
             raise InvalidInput(f"certificate must be a StudyCertificate, got {shown(certificate)}")
         if given or whole is not None:
-            raise InvalidInput("a certificate rests on assumptions and a space already: pass it, or state them")
+            raise InvalidInput(
+                "a certificate already contains assumptions and a space: pass it or state them, not both"
+            )
         return certificate
     if len(study.directions) != 1:
-        raise InvalidInput(f"a certificate needs a single objective, the study has {len(study.directions)}")
+        raise InvalidInput(f"a certificate needs a single objective, but the study has {len(study.directions)}")
     if not given and isinstance(study.sampler, MixBanditSampler):
         if whole is not None:
-            raise InvalidInput("the sampler knows the space: pass it with assumptions, or to the sampler")
+            raise InvalidInput(
+                "the sampler already has the space: pass a space together with assumptions, or to the sampler"
+            )
         return study.sampler.certificate(study, warn=warn)
     known.check_complete()
     found = certify_study(study, known.towards(study.direction.name.lower()), whole)

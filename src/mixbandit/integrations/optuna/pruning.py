@@ -19,7 +19,7 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from mixbandit._checks import as_range, error_probability, positive, positive_int
-from mixbandit.errors import InvalidInput
+from mixbandit.errors import STATEMENTS, InvalidInput
 from mixbandit.integrations.optuna.saying import Said
 from mixbandit.integrations.optuna.storage import attach, identity
 from mixbandit.means.challenge import Bets, Challenge, LevelBets, RangeBets, SymmetricBets
@@ -51,27 +51,28 @@ class _Running:
 
 
 class CertifiedPruner(BasePruner):
-    """Prunes a trial once its measurements show that another trial is better; wrong with probability at most `delta`.
+    """Prune a trial once its measurements show that another trial is better; wrong with probability at most `delta`.
 
     For repeated measurements of one thing, not for learning curves: report the result of each fold, seed, instance or
-    prompt as a step of its own, `trial.report(score, step)`, and return their mean. Shuffle them once, before the
-    study, and number the steps in that order. A trial that is at least as good as each one before it, such as the best
-    of the study, is pruned with probability at most `delta`, however many steps there are, however often
-    `should_prune` is called, and however many trials came before.
+    prompt as a separate step, `trial.report(score, step)`, and return their mean. Shuffle them once, before the study,
+    and number the steps in that order. A trial that is at least as good as each one before it, such as the best of the
+    study, is pruned with probability at most `delta`, however many steps there are, however often `should_prune` is
+    called, and however many trials came before.
 
-    At each step a trial is compared with the earlier one that leads on the steps before. No scale of values needs to
-    be known. What must hold: steps are independent of each other; differences between two trials are symmetric around
-    the difference of their worths, as they are if both are equally good and have the same kind of noise; and neither
-    the sampler nor anything else picks trials by the luck of single steps. Where rare large values decide which of two
-    trials is better, such as time-outs, differences are not symmetric. To compare means whatever the shapes are, state
+    At each step a trial is compared with the earlier one that leads on the steps before. The scale of values need not
+    be known. It assumes that steps are independent of each other; that differences between two trials are symmetric
+    around the difference of their worths, as they are if both are equally good and have the same kind of noise; and
+    that neither the sampler nor anything else picks trials by the luck of single steps. Where rare large values, such
+    as time-outs, decide which of two trials is better, differences are not symmetric. To compare means whatever the
+    shapes, state
 
     - `reward_range=(low, high)`, in which all values lie, and `samples` if each is the mean of this many independent
       results in it; or
     - `sigma`, if values are sub-Gaussian of this level, and those of different trials at a step are independent.
 
-    A value that contradicts this ends its trial, not the study: it is pruned, and says why as user attribute
-    `mixbandit_left_out`. Other pruned trials say what they lost against as `mixbandit_pruned`. Confirmations
-    (`sampler.confirm`) are never pruned; after a pruning, certificates go by them alone.
+    A value that contradicts this ends its trial, not the study: the trial is pruned, with the reason as user attribute
+    `mixbandit_left_out`. For other pruned trials, `mixbandit_pruned` says what they lost against. Confirmations
+    (`sampler.confirm`) are never pruned; after a pruning, certificates use them alone.
     """
 
     def __init__(
@@ -87,7 +88,9 @@ class CertifiedPruner(BasePruner):
         self._samples = None if samples is None else positive_int(samples, "samples")
         self._sigma = None if sigma is None else positive(sigma, "sigma")
         if self._samples is not None and self._range is None:
-            raise InvalidInput("samples needs reward_range: each value is the mean of samples results in it")
+            raise InvalidInput(
+                f"samples needs reward_range: each value is the mean of that many results in it; {STATEMENTS}"
+            )
         if self._sigma is not None and self._samples is not None:
             raise InvalidInput("state samples or sigma, not both")
         self._said = Said()

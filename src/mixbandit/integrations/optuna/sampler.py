@@ -19,7 +19,7 @@ from optuna.samplers import BaseSampler, RandomSampler
 from optuna.trial import FrozenTrial, TrialState
 
 from mixbandit._checks import as_generator, flag, nonnegative, nonnegative_int, positive_int, shown
-from mixbandit.errors import AssumptionsRefutedWarning, InvalidInput, warn_user
+from mixbandit.errors import STATEMENTS, AssumptionsRefutedWarning, InvalidInput, warn_user
 from mixbandit.integrations.optuna.certifying import certify_study
 from mixbandit.integrations.optuna.confirming import confirmation
 from mixbandit.integrations.optuna.finalists import ConfirmFinalists
@@ -51,31 +51,31 @@ _MOST_ATTEMPTS = 5
 
 
 class MixBanditSampler(BaseSampler):
-    """Optuna's trials chosen by mixbandit's `Tuner`, with intervals for their expected values.
+    """Optuna's trials, chosen by mixbandit's `Tuner`, with intervals for their expected values.
 
     State what you know about values, as `mixbandit.Assumptions` or its keywords: `reward_range` and `samples`, or
     `sigma` and a `norm_bound`. Then trials whose parameters were all chosen together carry an interval for their
     expected value, as user attributes `mixbandit_lower` and `mixbandit_upper`, and `certificate(study)` says what is
     guaranteed. Once values have refuted the assumptions, trials carry `mixbandit_refuted` instead. If nothing is
-    stated, the sampler goes by the range of the values so far, and certifies nothing.
+    stated, the sampler uses the range of the values so far and certifies nothing.
 
-    State `n_trials`, how many trials the study will have, if you know it: the last quarter of them then repeats
-    the best so far until its worth is known, so that `certificate`, and `confirm` after it, have something to go by. A
-    value may carry its standard error, as user attribute `mixbandit_sem` of its trial: precise values count for more in
-    choosing. Or it may carry a noise level that was known before it, as `mixbandit_sigma`, which counts in bounds too.
+    State `n_trials`, the number of trials the study will have, if you know it: the last quarter of them then repeats
+    the best so far until its worth is known, which `certificate` and a later `confirm` build on. A trial may have the
+    standard error of its value as user attribute `mixbandit_sem`: precise values count for more in choosing. Or it may
+    have a noise level that was known before the value, as `mixbandit_sigma`, which counts in bounds too.
 
     Parameters that only some trials have are sampled by `independent_sampler`, unless the whole `space`, with its
     conditions, is given. The first `n_startup_trials` are spread over the space, or left to `independent_sampler` if
     given. RUNNING trials, including those of other threads and processes, count as pending.
 
-    Pruned and failed trials bring no value; for intervals to hold, the reason must have nothing to do with the noise of
-    their values. A value that contradicts what was stated, infinite or outside `reward_range`, does not stop the study.
-    Its trial is left out, and marked with the reason as user attribute `mixbandit_left_out`; from then on no trial
-    carries an interval, and certificates are not trusted. For choosing only, trials without a usable value count as
-    poor ones, so that the sampler moves on.
+    Pruned and failed trials have no value; for intervals to hold, the reason must not depend on the noise of their
+    values. A value that contradicts the assumptions, infinite or outside `reward_range`, does not stop the study. Its
+    trial is left out, with the reason as user attribute `mixbandit_left_out`; from then on no trial carries an
+    interval, and certificates are not trusted. For choosing only, trials without a usable value count as poor ones, so
+    that the sampler moves on.
 
-    Constraints (`trial.set_constraint`, or `constraints_func` of other samplers) are ignored for choosing: infeasible
-    trials are learnt from like any other. `certificate` recommends none of them.
+    Constraints (`trial.set_constraint`, or `constraints_func` of other samplers) are ignored for choosing: the sampler
+    learns from infeasible trials like from any others. `certificate` recommends none of them.
     """
 
     def __init__(
@@ -95,14 +95,14 @@ class MixBanditSampler(BaseSampler):
         known = Assumptions.of(assumptions, stated)
         self._stated = known if known.is_stated else None
         if self._stated is None and (known.samples is not None or known.norm_bound is not None):
-            raise InvalidInput("samples and norm_bound need reward_range or sigma")
+            raise InvalidInput(f"samples and norm_bound need reward_range or sigma; {STATEMENTS}")
         for name, choice in (
             ("deterministic_objective", deterministic_objective),
             ("warn_independent_sampling", warn_independent_sampling),
         ):
             flag(choice, name)
         if independent_sampler is not None and not isinstance(independent_sampler, BaseSampler):
-            raise InvalidInput(f"independent_sampler must be a sampler of Optuna's, got {shown(independent_sampler)}")
+            raise InvalidInput(f"independent_sampler must be an Optuna sampler, got {shown(independent_sampler)}")
         if self._stated is not None:
             if deterministic_objective:
                 raise InvalidInput("deterministic_objective means no noise, but reward_range and sigma imply noise")
@@ -205,16 +205,16 @@ class MixBanditSampler(BaseSampler):
         return chosen
 
     def tuner(self, study: Study) -> Tuner:
-        """A tuner with the current study: its completed and its running trials.
+        """A tuner with the completed and running trials of the study.
 
-        It knows nothing of constraints; `certificate` does, and recommends no trial that violates them.
+        It ignores constraints; `certificate` does not, and recommends no trial that violates them.
         """
         with self._lock:
             self._turn_to(study)
             trials, search_space = study.get_trials(deepcopy=False), self._search_space(study)
             if not search_space:
                 raise InvalidInput(
-                    "no parameter that can be modelled is in all completed trials: there is no space yet"
+                    "no parameter that can be modelled is in all completed trials, so there is no space yet"
                 )
             return self._read(study, trials, search_space).tuner_knowing(trials)
 
@@ -286,8 +286,8 @@ class MixBanditSampler(BaseSampler):
     def certificate(self, study: Study, *, warn: bool = True) -> StudyCertificate:
         """What is guaranteed about the study's best configuration; AssumptionsMissing if nothing was stated.
 
-        Trials whose values contradict what was stated are left out and counted, and nothing is guaranteed then. `warn`
-        says whether to warn of it, which the certificate says anyway.
+        Trials whose values contradict the assumptions are left out and counted, and nothing is guaranteed then. The
+        certificate says so; `warn` says whether to issue a warning as well.
         """
         aloud = flag(warn, "warn")
         which, stated = identity(study), self._stated or Assumptions()
@@ -301,11 +301,11 @@ class MixBanditSampler(BaseSampler):
         return found
 
     def confirm(self, study: Study, n: int, finalists: int = 3) -> Confirmation[optuna.Trial]:
-        """Up to n more trials of the configurations that look best: an iterator of Optuna's trials, to be run and told.
+        """Up to n more trials of the configurations that look best: an iterator of Optuna trials, to be run and told.
 
         `for trial in sampler.confirm(study, 20): study.tell(trial, objective(trial))`. Each is chosen when it is
-        requested. Confirmations have a part of δ of their own, so that they raise the certified value far more than
-        other trials do; which finalist a trial confirms is its user attribute `mixbandit_nomination`.
+        requested. Confirmations have their own share of δ, so they raise the certified value far more than other trials
+        do; the user attribute `mixbandit_nomination` says which finalist a trial confirms.
         """
         stated = self._stated or Assumptions()
         stated.check_complete()
@@ -356,5 +356,5 @@ class MixBanditSampler(BaseSampler):
 def _say_left_out(said: Said, stated: Assumptions | None, study: Study, number: int, value: float) -> None:
     if said.is_new(study, f"trial {number}"):
         why = (stated or Assumptions()).objection(value)
-        nothing = "" if stated is None else " Nothing is guaranteed about this study any more."
+        nothing = "" if stated is None else " Nothing is guaranteed about this study any longer."
         _logger.warning(f"Trial {number} is left out, {why}: {value:g}.{nothing}")

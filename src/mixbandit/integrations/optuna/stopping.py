@@ -41,9 +41,9 @@ class Pace:
 class StopOnGap:
     """A callback for `study.optimize`: stop once no configuration can beat the recommended one by `gap`.
 
-    It checks after every `every` completed trials; `certificate` is the latest result. State the same assumptions
-    as for `mixbandit.certify`. With constraints it waits for a feasible trial. It never ends a study by an error: once
-    values refute the assumptions, or if the study cannot be certified, it says so once and lets the study run on.
+    It checks after every `every` completed trials; `certificate` is the latest result. State the same assumptions as
+    for `mixbandit.certify`. With constraints it waits for a feasible trial. It never ends a study with an error: once
+    values refute the assumptions, or if the study cannot be certified, it warns once and lets the study run on.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class StopOnGap:
             found = self.certificate = certify_study(study, stated, self._space)
         except MixbanditError as error:
             if self._said.is_new(study, type(error).__name__):
-                _logger.warning(f"StopOnGap cannot certify the study, and does not stop it: {error}")
+                _logger.warning(f"StopOnGap cannot certify the study, so it will not stop it: {error}")
             return
         if not found.trusted and self._said.is_new(study, "refuted"):
             warn_user(f"at level {found.delta:g} the data refute {found.assumptions}", AssumptionsRefutedWarning)

@@ -161,7 +161,9 @@ class Reading:
         except DamagedState as error:
             if trial.number not in self.damaged:
                 self.damaged.add(trial.number)
-                _logger.warning(f"Trial {trial.number}: {error}; what the sampler published is ignored.")
+                _logger.warning(
+                    f"Trial {trial.number}: {error}; the parameters that the sampler published are ignored."
+                )
             return dict(fixed)
 
     def tuner_knowing(self, trials: list[FrozenTrial], but: int | None = None) -> Tuner:
@@ -248,8 +250,8 @@ class Reading:
         if stated is not None and is_level(level) and are_comparable(stated, np.array([level], dtype=float)).all():
             return reward
         _logger.warning(
-            f"Trial {number} is not learnt from: its attribute {SIGMA} is {shown(level)}, and must be a positive noise "
-            "level beside a stated sigma."
+            f"Trial {number} is ignored: its attribute {SIGMA} is {shown(level)}, but must be a positive noise level "
+            "beside a stated sigma."
         )
         return None
 

@@ -1,4 +1,4 @@
-"""scikit-learn: a search that evaluates one fold of a configuration at a time, and says what is known of the best."""
+"""scikit-learn: a search that evaluates one fold of a configuration at a time, and certifies the best."""
 
 from mixbandit._extras import import_extra
 

@@ -1,4 +1,4 @@
-"""What a search over folds allows to say, as a value and in words: about means over folds of these rows, no others."""
+"""The certificate of a search over folds, as a value and in words: about means over folds of these rows, no others."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class FoldCertificate(ListCertificate):
     """A certificate about K-fold means: the mean of a configuration's scores over all folds of the rows of `fit`.
 
     A K-fold mean is known once all folds are in: `lower` and `upper` are equal then. Otherwise the interval covers it,
-    for all configurations tried together, with probability ≥ 1−δ, if scores lie in the range and training is not
-    random: folds are drawn without replacement. `best_possible` and `gap` are about the configurations tried. New rows
-    are another matter, on which `details()` says what can be done; `proven`, which is about new rows, is False.
+    for all tried configurations together, with probability ≥ 1−δ, if scores lie in the range and training is not
+    random: folds are drawn without replacement. `best_possible` and `gap` are about the configurations tried. Nothing
+    is guaranteed about new rows, so `proven` is False; `details()` says how to certify them.
     """
 
     evaluated: int = 0  # the folds of `action` that were evaluated
@@ -47,27 +47,30 @@ class FoldCertificate(ListCertificate):
         if self.tried == 1:
             others = "Nothing else was tried."
         elif not np.isfinite(self.gap):
-            others = f"Others tried have folds that were not evaluated, and no reward_range bounds their {mean}s."
+            others = (
+                f"Other configurations have folds that were not evaluated, and no reward_range bounds their {mean}s."
+            )
         elif self.gap > 0.0:
             others += f" by more than {self.gap:.4g}."
         else:
             others += "."
-        lines = [f"Use {configuration}: {what}; about new rows nothing is guaranteed.", others]
+        lines = [f"Use {configuration}: {what}; nothing is guaranteed about new rows.", others]
         if self.assumptions:
             lines.append(f"All of this holds together {sure}, given {self.assumptions}.")
         else:
             lines.append("No probability is involved: all folds of all configurations tried were evaluated.")
-        lines.append("A K-fold mean is that of the K models fitted for the folds; one refitted to all rows is another.")
+        lines.append("A K-fold mean is about the K models fitted for the folds, not about one refitted to all rows.")
         if self.listed is None:
             lines.append(
-                "Configurations were chosen by scores on these rows, and so by their luck. Measure on rows that the "
-                "search never saw: mb.certify_fitted(search, X, y) for the accuracy of the refitted model, or "
-                "mb.certify_finalists([(parameters, value), …], samples=…, reward_range=…)."
+                "Configurations were chosen by their scores on these rows, and so partly by luck. Measure on rows "
+                "that the search never saw: mb.certify_fitted(search, X, y) for the accuracy of the refitted model, "
+                "or mb.certify_finalists([(parameters, value), …], samples=…, reward_range=…)."
             )
         else:
             lines.append(
-                f"The list of {self.listed:,} configurations was fixed before any score was seen: intervals on new "
-                "rows exist, from mb.certify(search, samples=…, reward_range=…), samples being the rows of one fold."
+                f"The list of {self.listed:,} configurations was fixed before any score was seen, so "
+                "mb.certify(search, samples=…, reward_range=…) gives intervals on new rows; samples is the number "
+                "of rows of one fold."
             )
         return lines
 
@@ -108,7 +111,7 @@ def fold_certificate(
     complete = all(candidate.is_complete or candidate.failed for candidate in candidates)
     given = ""
     if not complete:
-        given = "folds evaluated in an order drawn at random, and training that is not random itself"
+        given = "folds evaluated in a random order, and training that is not random itself"
         given = given if known is None else f"scores in [{known[0]:g}, {known[1]:g}], {given}"
     return FoldCertificate(
         action=winner.configuration,

@@ -38,7 +38,7 @@ def checked_score(score: float, stated: Range | None, name: str = "the score of 
     """The score, if it is a failure or lies in the range that was stated."""
     if stated is not None and math.isfinite(score) and not stated[0] <= score <= stated[1]:
         raise InvalidInput(
-            f"{name} is {score:g}, outside reward_range=({stated[0]:g}, {stated[1]:g}), which must contain the "
-            "score of every fold; scikit-learn's losses are negative"
+            f"{name} is {score:g}, outside reward_range=({stated[0]:g}, {stated[1]:g}), which must contain the score "
+            "of every fold; note that scikit-learn's losses are negative"
         )
     return score

@@ -12,7 +12,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, indexable
 
 from mixbandit._checks import as_range, error_probability, nonnegative_int, positive_int, shown
-from mixbandit.errors import InvalidInput
+from mixbandit.errors import STATEMENTS, InvalidInput
 from mixbandit.integrations.sklearn.base import (
     BaseSearchCV,
     FitCallbacks,
@@ -34,30 +34,30 @@ _ALIASES = ("param_space", "param_grid", "param_distributions")
 class MixBanditSearchCV(BaseSearchCV):  # type: ignore[misc]
     """Search for hyperparameters by cross-validation, one fold of one configuration at a time.
 
-    A drop-in for `GridSearchCV` and `RandomizedSearchCV`: the same methods, attributes and conventions. Most
-    configurations are evaluated on one fold only. Those that may be the best get more, in a random order of folds, and
-    the finalists all of them: the K-fold mean of the recommended configuration is then known.
+    A drop-in replacement for `GridSearchCV` and `RandomizedSearchCV`: the same methods, attributes and conventions.
+    Most configurations are evaluated on one fold only. Those that may be the best get more folds, in a random order,
+    and the finalists get all of them, so the K-fold mean of the recommended configuration is known.
 
-    `param_space` (or `param_grid`, or `param_distributions`) is a dict of lists, of scipy's distributions, of
-    `mb.Float`, `mb.Int` and `mb.Categorical`, or a list of such dicts, or an `mb.Space`. A finite space whose folds all
-    fit into the budget is evaluated completely, as by `GridSearchCV`.
+    `param_space` (or `param_grid`, or `param_distributions`) is a dict of lists, scipy distributions, `mb.Float`,
+    `mb.Int` or `mb.Categorical`, a list of such dicts, or an `mb.Space`. A finite space whose folds all fit into the
+    budget is evaluated completely, as in `GridSearchCV`.
 
     - `n_trials`: the budget in model fits, each on one fold; the refit at the end is not counted. `n_iter` states it in
-      complete cross-validations instead, as in `RandomizedSearchCV`: `n_iter=10` are 10·K fits, the default.
+      complete cross-validations instead, as in `RandomizedSearchCV`: `n_iter=10`, the default, means 10·K fits.
     - `confirm`: how many finalists are completed at the end, at most; fewer if the budget is small, none if 0.
-    - `reward_range`: contains the score of every fold. Known for accuracy, F1, ROC AUC and the like. Without it nothing
-      bounds folds that were not evaluated.
+    - `reward_range`: contains the score of every fold. It is known for accuracy, F1, ROC AUC and the like. Without it,
+      nothing bounds folds that were not evaluated.
     - `delta`: the probability that an interval for a K-fold mean is wrong.
     - `batch_size`: fits chosen at the same time; by default as many as run in parallel. The search depends on it.
-    - `samples` is refused: folds reuse the same rows. docs/how-to/sklearn.md says what follows for new rows.
+    - `samples` is refused, because folds reuse the same rows: see how-to/sklearn in the documentation for new rows.
     - `estimator`, `scoring`, `n_jobs`, `refit`, `cv`, `verbose`, `pre_dispatch`, `random_state`, `error_score` and
       `return_train_score` are as in scikit-learn. With several scorers, `refit` names the one to search by; otherwise
       it is the first.
 
-    Fitted attributes are those of `GridSearchCV`, and `best_interval_`, an interval for the K-fold mean of
-    `best_params_`; `certificate_`, which says what is known in words; `n_fits_`, the model fits spent; and `n_listed_`,
-    the number of configurations if they are finitely many. In `cv_results_`, means are over the folds that were
-    evaluated, `folds_evaluated` counts them, and ranks put configurations with all folds first.
+    Fitted attributes are those of `GridSearchCV`, plus `best_interval_`, an interval for the K-fold mean of
+    `best_params_`; `certificate_`, which says in words what is known; `n_fits_`, the model fits spent; and `n_listed_`,
+    the number of configurations if it is finite. In `cv_results_`, means are over the folds that were evaluated,
+    `folds_evaluated` counts them, and ranks put configurations with all folds first.
     """
 
     def __init__(
@@ -176,16 +176,16 @@ class MixBanditSearchCV(BaseSearchCV):  # type: ignore[misc]
         """The parameters that scikit-learn does not check, checked."""
         if self.samples is not None:
             raise InvalidInput(
-                f"samples={shown(self.samples)} has no use here: folds reuse the same rows, and a score counts as one "
-                "result in reward_range. For new rows, state samples to mb.certify (of a finite list of "
-                "configurations) or to mb.certify_finalists (on rows that the search never saw)"
+                f"samples={shown(self.samples)} does not apply here: folds reuse the same rows, and a score counts "
+                "as one result in reward_range. For new rows, pass samples to mb.certify (for a finite list of "
+                f"configurations) or to mb.certify_finalists (on rows that the search never saw); {STATEMENTS}"
             )
         if self.n_trials is not None and self.n_iter is not None:
             raise InvalidInput("state n_trials, in model fits, or n_iter, in complete cross-validations, not both")
         if isinstance(self.refit, GuaranteedBest) and self.refit.samples is not None:
             raise InvalidInput(
-                "best_guaranteed(samples=…) needs a list of configurations whose folds are all evaluated, as those of "
-                "GridSearchCV and RandomizedSearchCV; this search goes by its scores"
+                "best_guaranteed(samples=…) needs a list of configurations whose folds are all evaluated, as in "
+                "GridSearchCV and RandomizedSearchCV; this search chooses by its scores"
             )
         stated = None if self.reward_range is None else as_range(self.reward_range, "reward_range")
         if isinstance(self.error_score, numbers.Real):

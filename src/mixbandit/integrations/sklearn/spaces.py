@@ -124,7 +124,7 @@ def _as_dictionaries(given: Any) -> list[Mapping[str, Any]]:
 def _dimensions(dictionary: Mapping[str, Any], random_state: np.random.RandomState) -> dict[str, _Dimension]:
     for name in dictionary:
         if not isinstance(name, str) or not name:
-            raise InvalidInput(f"parameter names must be text that is not empty, got {shown(name)}")
+            raise InvalidInput(f"parameter names must be non-empty text, got {shown(name)}")
     return {name: _dimension(name, given, random_state) for name, given in dictionary.items()}
 
 
