@@ -56,7 +56,7 @@ def test_coverage_says_what_it_leaves_out_and_refuses_what_was_asked_for(tmp_pat
     assert len(summary) == 2 + 4
     nothing = run(app, ["coverage", "--sequence", "bounded", "--noise", "gaussian", "--design", "all", *small])
     assert nothing.exit_code == 2
-    assert "nothing is left to measure" in nothing.output
+    assert "there is nothing left to measure" in nothing.output
     unknown = run(app, ["coverage", "--feedback", "never", *small])
     assert unknown.exit_code == 2
 
@@ -239,7 +239,7 @@ def test_paper_previews_judge_no_claim_and_leave_full_results_alone(tmp_path, mo
     assert "--reps 2" in kept["claims.csv"].decode()
 
     again = fig2("--reps", "1")
-    assert "how long it takes is not known" in again  # nothing was left to do
+    assert "its duration is not known" in again  # nothing was left to do
     assert {path.name: path.read_bytes() for path in tmp_path.glob("*.*")} == kept
 
 

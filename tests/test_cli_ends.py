@@ -81,7 +81,7 @@ def digest(path):
         (b"", "header"),
         (b'lr,value\n"1,2\n', "quotation mark"),
         (b"lr,value\n\x1b[31m,high\n2,3\n", "must hold numbers"),
-        (b"[bold],[/x]\n1,2\n", "no column 'value' of values among '[bold]', '[/x]'"),
+        (b"[bold],[/x]\n1,2\n", "there is no column 'value' of values; the columns are '[bold]', '[/x]'"),
     ],
 )
 def test_any_file_is_read_or_refused_without_a_traceback(tmp_path, content, says):
@@ -220,7 +220,7 @@ def test_a_file_that_is_no_database(tmp_path, storage):
     for name, damaged in (("cut.db", content[: len(content) // 2]), ("text.db", b"lr,value\n" * 100)):
         (tmp_path / name).write_bytes(damaged)
         refused(f"sqlite:///{tmp_path}/{name}", says="cannot be read as an Optuna storage")
-    refused(storage, says="give its address")
+    refused(storage, says="give its URL")
 
 
 def test_a_journal_is_read_and_not_changed(tmp_path):

@@ -22,6 +22,7 @@ from mixbandit.cli import app
 from mixbandit.cli.storage import study_in
 from mixbandit.cli.watching import LiveWatch, Standing
 from mixbandit.cli.workers import Report, may_be_alive, this_process
+from mixbandit.errors import STATEMENTS
 from mixbandit.integrations.optuna.confirming import nomination_of
 from mixbandit.integrations.optuna.storage import sign
 
@@ -167,7 +168,7 @@ def test_a_function_of_parameters_is_tuned_certified_and_resumed(folder):
 def test_a_function_of_optunas_trial_is_tuned_without_a_certificate(folder):
     address = f"sqlite:///{folder}/study.db"
     said = tune("train:loss", "--trials", 5, "--direction", "minimize", "--storage", address, "--study", "a").output
-    assert "nothing is certified" in said
+    assert f"nothing is certified; {STATEMENTS}" in " ".join(said.split())
     assert "The best value seen is" in said
     assert "optuna-dashboard sqlite:///" in said
     assert "mixbandit certify" not in said
@@ -247,7 +248,7 @@ def test_trials_are_pruned_only_if_that_is_asked_for(folder):
     assert re.search(r"[12]?\d of 12 trials, 3 of 3 confirmations", certified.output)
     assert "its expected value is at least" in certified.output
     assert "only confirmations" in tune("train:measured", "--prune", *STATED, code=2).output
-    assert "reports no steps" in tune("train:accuracy", "--space", "space.toml", "--prune", code=2).output
+    assert "cannot report steps" in tune("train:accuracy", "--space", "space.toml", "--prune", code=2).output
 
 
 def test_no_trial_begins_after_the_timeout():
@@ -273,7 +274,7 @@ def test_no_trial_begins_after_the_timeout():
         (["train:loss", "--samples", "3"], "--range LOW HIGH"),
         (["train:loss", "--storage", "."], "is a folder"),
         (["train:loss", "--storage", "none/a.journal"], "there is no folder none"),
-        (["train:loss", "--storage", "train.py"], "train.py is not a journal of Optuna's. Nothing was changed"),
+        (["train:loss", "--storage", "train.py"], "train.py is not an Optuna journal. Nothing was changed"),
         (["train:loss", "--storage", "sqlite:///none/a.db"], "there is no folder none"),
         (["train:loss", "--storage", "sqlite://"], "a database in memory"),
         (["train:loss", "--storage", "mysql+nothing://me:secret@host/a"], "me:***@host"),
@@ -298,7 +299,7 @@ def test_another_space_or_direction_than_the_studys_is_refused(folder):
     assert "was begun with another space" in tune("train:prints", "--space", "other.toml", code=2).output
     assert "was begun with a space: give it as --space" in tune("train:prints", code=2).output
     said = tune("train:prints", "--space", "space.toml", "--direction", "minimize", code=2).output
-    assert "is to maximize, but --direction is minimize" in said
+    assert "is maximize, but --direction is minimize" in said
     assert len(trials_of("train.prints.journal")) == 1
     # The study of another tool says by its trials what its space is.
     storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend("theirs.journal"))
@@ -361,7 +362,7 @@ def test_a_second_ctrl_c_kills_what_does_not_end(folder):
     process, begun = started("train:stubborn", "--space", "space.toml", "--trials", 3), folder / "begun.txt"
     wait_for(lambda: begun.exists() and begun.read_text(), "the trial begins")
     process.send_signal(signal.SIGINT)
-    assert any("Stopping: running trials are ended." in line for line in iter(process.stdout.readline, ""))
+    assert any("Stopping: ending running trials." in line for line in iter(process.stdout.readline, ""))
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
     assert process.returncode == 130

@@ -17,16 +17,16 @@ from mixbandit.cli.shared import console
 
 def bench(
     parts: Annotated[
-        list[str] | None, typer.Argument(help=f"What to measure: {', '.join(report.PARTS)}; all unless given.")
+        list[str] | None, typer.Argument(help=f"What to measure: {', '.join(report.PARTS)}; by default all.")
     ] = None,
     quick: Annotated[bool, typer.Option(help="Fewer repeats and smaller sizes: under two minutes.")] = False,
     peers: Annotated[bool, typer.Option(help="Measure other libraries as well, if installed.")] = True,
     out: Annotated[Path, typer.Option(help="Folder for the picture and the numbers.")] = Path("out/bench"),
 ) -> None:
-    """Measure the speed of whole decisions and of bounds beside other libraries, in one process on one thread.
+    """Measure the speed of whole decisions and of bounds against other libraries, in one process on one thread.
 
-    Machines are noisy: compare numbers of one run only. Results are medians of repeats that take turns. Peers come with
-    pip install 'mixbandit[bench]'.
+    Timings vary between runs: compare only numbers of the same run. Results are medians over interleaved repeats. To
+    install the other libraries: pip install 'mixbandit[bench]'.
     """
     chosen = parts or list(report.PARTS)
     unknown = [part for part in chosen if part not in report.PARTS]
@@ -78,7 +78,7 @@ _TABLES: tuple[tuple[str, str, dict[str, str]], ...] = (
                                                  "mean_microseconds": "mean"}),
     ("over_dimension", "µs per round by dimension", {"policy": "policy", "d": "d", "median_microseconds": "median",
                                                     "mean_microseconds": "mean"}),
-    ("memory", "kilobytes that a policy holds", {"policy": "policy", "d": "d", "rounds": "rounds",
+    ("memory", "kilobytes held by a policy", {"policy": "policy", "d": "d", "rounds": "rounds",
                                                  "kilobytes": "kilobytes"}),
 )  # fmt: skip
 

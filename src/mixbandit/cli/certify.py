@@ -24,14 +24,14 @@ def certify(
     rows: Rows = "fresh",
     fixed_list: FixedList = None,
     details: Annotated[
-        bool, typer.Option("--details", help="Say what it rests on, and where the best can be.")
+        bool, typer.Option("--details", help="Also say what it is based on, and where the best can be.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the certificate as JSON.")] = False,
 ) -> None:
-    """Certify the best configuration of a run: what it is worth at least, and how much better others can be.
+    """Certify the best configuration of a run: its guaranteed worth, and how much better others can be.
 
-    Any tuner's run will do. Exits with 3 if the data refute the assumptions, with 2 if input is wrong or missing, with
-    1 if something else fails.
+    Works with any tuner's run. Exits with 3 if the data refute the assumptions, with 2 if input is wrong or missing,
+    and with 1 if something else fails.
     """
     with patiently(f"reading {masked(given.source)}") as tell:
         # The printed certificate starts with the warning that the function `certify` would give.
@@ -41,7 +41,7 @@ def certify(
         text = found.to_json() if as_json else found.details() if details else str(found)
     console.print(text, highlight=False, markup=False, soft_wrap=True)
     if not details and not as_json:
-        console.print("--details says what this rests on.", highlight=False, style="dim")
+        console.print("Use --details to see what this is based on.", highlight=False, style="dim")
     if not found.trusted:
         raise typer.Exit(REFUTED)
 
@@ -49,13 +49,13 @@ def certify(
 @states_a_run
 def confirm(
     given: Given,
-    n: Annotated[int, typer.Option("--n", min=1, help="How many confirmations are left, this one included.")] = 20,
+    n: Annotated[int, typer.Option("--n", min=1, help="How many confirmations are left, including this one.")] = 20,
     finalists: Annotated[int, typer.Option(min=1, help="How many configurations to choose from.")] = 3,
 ) -> None:
-    """The next trial that confirms a finalist, chosen from what the run says now, as a line of JSON.
+    """Print the next trial that confirms a finalist, chosen from the run so far, as a line of JSON.
 
-    Run it, add it to the run together with its `mixbandit_nomination`, as a column of the file or a user attribute of
-    the trial, and ask again. Nothing is changed here, and nothing is printed if all finalists but one are known to be
+    Run it, add it to the run together with its `mixbandit_nomination` (a column of the file or a user attribute of the
+    trial), and ask again. This command changes nothing, and prints nothing once all finalists but one are known to be
     worse.
     """
     with patiently(f"reading {masked(given.source)}"):

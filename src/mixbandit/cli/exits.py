@@ -30,7 +30,7 @@ from mixbandit.tuning.tables import masked
 FAILED, WRONG_INPUT, REFUTED = 1, 2, 3
 _SIGNALLED = 128
 _UNREAD = _SIGNALLED + 13  # SIGPIPE
-_ADVICE = "here: --range LOW HIGH and --samples N, or --sigma S with --range or --norm-bound B"
+_ADVICE = "on the command line: --range LOW HIGH and --samples N, or --sigma S with --range or --norm-bound B"
 
 
 class Stopped(KeyboardInterrupt):
@@ -90,7 +90,7 @@ def _ending() -> Iterator[None]:
         if _is_of_typer(error):
             raise
         _say(f"{type(error).__name__}: {error}")
-        _say("this is a bug in mixbandit: please report it, with the traceback that MIXBANDIT_DEBUG=1 shows")
+        _say("this is a bug in mixbandit: please report it, with the traceback shown by MIXBANDIT_DEBUG=1")
         _trace(error)
         raise typer.Exit(FAILED) from None
 

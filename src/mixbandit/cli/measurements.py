@@ -38,9 +38,9 @@ def coverage(
     ] = ["at once"],
     means: Annotated[
         list[str],
-        typer.Option(help=f"Where expected rewards in a range are: one or more of {', '.join(MEANS)}; or all."),
+        typer.Option(help=f"Where in the range expected rewards lie: one or more of {', '.join(MEANS)}; or all."),
     ] = ["anywhere"],
-    late: Annotated[int, typer.Option(help="How many rounds a late reward takes.")] = 20,
+    late: Annotated[int, typer.Option(help="Delay of a late reward, in rounds.")] = 20,
     dim: Annotated[int, typer.Option("--dim", "-d", help="Dimension of actions or contexts.")] = 5,
     rounds: Annotated[int, typer.Option("--rounds", "-T", help="Length T of a run.")] = 200,
     delta: Annotated[float, typer.Option(help="Promised miss rate.")] = 0.05,
@@ -51,14 +51,14 @@ def coverage(
     runs: Annotated[int, typer.Option("--runs", "-n", help="Independent runs per cell.")] = 1000,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes.")] = 1,
-    out: Annotated[Path, typer.Option(help="Folder for results and picture; a stopped run resumes there.")] = Path(
+    out: Annotated[Path, typer.Option(help="Folder for results and picture; a stopped run resumes from it.")] = Path(
         "out/coverage"
     ),
 ) -> None:
     """Measure how often a sequence ever misses the truth in T rounds, against its promise δ.
 
-    Exits with 1 if a sequence with an anytime guarantee misses more often than δ can explain, unless rewards arrive
-    "by value", where nothing is promised.
+    Exits with 1 if a sequence with an anytime guarantee misses more often than δ can explain, except where rewards
+    arrive "by value" and nothing is promised.
     """
     names, laws, designs = expand(sequence, tuple(SEQUENCES)), expand(noise, NOISES), expand(design, DESIGNS)
     wanted = list(itertools.product(names, laws, designs, expand(means, MEANS)))
@@ -75,7 +75,7 @@ def coverage(
     for reason in left_out:
         console.print(f"Left out: {reason}.", highlight=False)
     if not cells:
-        raise typer.BadParameter("nothing is left to measure")
+        raise typer.BadParameter("there is nothing left to measure")
     results: list[Coverage] = measured(
         coverage_experiment.measure, cells, [c.label for c in cells], runs, out, Workers(jobs)
     )
@@ -105,7 +105,7 @@ def regret(
     reps: Annotated[int, typer.Option("--reps", "-n", min=1, help="Problems, the same for every algorithm.")] = 20,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes.")] = 1,
-    out: Annotated[Path, typer.Option(help="Folder for results and picture; a stopped run resumes there.")] = Path(
+    out: Annotated[Path, typer.Option(help="Folder for results and picture; a stopped run resumes from it.")] = Path(
         "out/regret"
     ),
 ) -> None:
@@ -135,11 +135,11 @@ def delays(
     runs: Annotated[int, typer.Option("--runs", "-n", min=1, help="Independent runs per row.")] = 200,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes.")] = 1,
-    out: Annotated[Path, typer.Option(help="Folder for results; a stopped run resumes there.")] = Path("out/delays"),
+    out: Annotated[Path, typer.Option(help="Folder for results; a stopped run resumes from it.")] = Path("out/delays"),
 ) -> None:
     """Measure how often bounds ever miss the truth when rewards come late or never, against their promise δ.
 
-    Exits with 1 if they miss more often than δ can explain in a case where theory guarantees them.
+    Exits with 1 if they miss more often than δ can explain where theory guarantees them.
     """
     cells = [DelaySettings(feedback, strict, seed=seed) for feedback in FEEDBACKS for strict in (False, True)]
     results: list[Delays] = measured(
@@ -161,8 +161,8 @@ def kernels(
     kernel: Annotated[list[str], typer.Option(help=f"One or more of {', '.join(KERNELS)}; or all.")] = ["all"],
     dim_in: Annotated[int, typer.Option(min=1, help="Dimension of the cube of actions.")] = 2,
     arms: Annotated[int, typer.Option(min=1, help="Number of random arms.")] = 500,
-    lengthscale: Annotated[float, typer.Option(help="Of the kernels.")] = 0.2,
-    norm_bound: Annotated[float, typer.Option(help="Norm of the functions, which the methods are told.")] = 10.0,
+    lengthscale: Annotated[float, typer.Option(help="Length-scale of the kernels.")] = 0.2,
+    norm_bound: Annotated[float, typer.Option(help="Norm of the functions, known to the methods.")] = 10.0,
     rounds: Annotated[int, typer.Option("--rounds", "-T", min=1, help="Length T of a run.")] = 250,
     delta: Annotated[float, typer.Option(help="Promised rate of wrong bounds.")] = 0.01,
     sigma: Annotated[float, typer.Option(help="Noise level.")] = 0.1,
@@ -170,13 +170,13 @@ def kernels(
     reps: Annotated[int, typer.Option("--reps", "-n", min=1, help="Functions per kernel.")] = 20,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes.")] = 1,
-    out: Annotated[Path, typer.Option(help="Folder for results and picture; a stopped run resumes there.")] = Path(
+    out: Annotated[Path, typer.Option(help="Folder for results and picture; a stopped run resumes from it.")] = Path(
         "out/kernels"
     ),
 ) -> None:
     """Compare widths and regret of CMM, DMM, AMM, AY-GP-UCB and IGP-UCB on random functions of a kernel.
 
-    Exits with 1 if bounds are ever wrong in more runs than δ can explain.
+    Exits with 1 if bounds are wrong at any time in more runs than δ can explain.
     """
     cells = [
         KernelSettings(
@@ -206,7 +206,9 @@ def kernels(
     console.print(f"Picture: {path}; numbers: {out / 'summary.csv'}, {out / 'curves.csv'}", highlight=False)
     broken = [(r.settings.kernel, name) for r in results for i, name in enumerate(METHODS) if not r.holds(i)]
     for name, method in broken:
-        console.print(f"BROKEN: bounds of {method} with {name} are wrong more often than δ = {delta:g} can explain.")
+        console.print(
+            f"BROKEN: the bounds of {method} with {name} are wrong more often than δ = {delta:g} can explain."
+        )
     if broken:
         raise typer.Exit(1)
 
@@ -255,7 +257,9 @@ def _regret_table(results: list[Regret]) -> Table:
             wrong if r.promises_kept else f"{wrong} BROKEN",
             f"{r.milliseconds.mean():.1f}",
         )
-    table.caption = "* runs in which a regret bound or a certificate was ever wrong, or true assumptions were refuted"
+    table.caption = (
+        "* runs in which a regret bound or a certificate was wrong at any time, or true assumptions were refuted"
+    )
     return table
 
 

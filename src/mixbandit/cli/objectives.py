@@ -21,7 +21,7 @@ def parts_of(given: str) -> tuple[str, str]:
     module, _, name = given.partition(":")
     if module.endswith(".py") or os.sep in module:
         path = module.removesuffix(".py").removeprefix(f".{os.sep}").replace(os.sep, ".")
-        raise InvalidInput(f"the objective is named by its module, not its file: {path}:{name or 'objective'}")
+        raise InvalidInput(f"name the objective by its module, not its file: {path}:{name or 'objective'}")
     if not name or not all(part.isidentifier() for part in (*module.split("."), *name.split("."))):
         raise InvalidInput(f"the objective must be module:objective, such as train:objective, got {shown(given)}")
     return module, name

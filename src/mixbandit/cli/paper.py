@@ -28,18 +28,23 @@ def paper(
     what: Annotated[list[str], typer.Argument(help=f"One or more of {', '.join(sorted(PARTS))}; or all.")],
     reps: Annotated[
         int | None,
-        typer.Option("--reps", "-n", min=1, help="Repetitions; by default as many as in docs/results/paper.md."),
+        typer.Option(
+            "--reps",
+            "-n",
+            min=1,
+            help="Repetitions; by default as many as on the page results/paper of the documentation.",
+        ),
     ] = None,
     rounds: Annotated[int, typer.Option("--rounds", "-T", min=1, help="Rounds of the bandits.")] = ROUNDS,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes.")] = 1,
-    backend: Annotated[str, typer.Option(help=f"Where they run: {', '.join(BACKENDS)}.")] = "loky",
-    out: Annotated[Path, typer.Option(help="Folder for results and pictures; a stopped run resumes there.")] = OUT,
+    backend: Annotated[str, typer.Option(help=f"Where to run them: {', '.join(BACKENDS)}.")] = "loky",
+    out: Annotated[Path, typer.Option(help="Folder for results and pictures; a stopped run resumes from it.")] = OUT,
 ) -> None:
-    """Redraw the figures and tables of the paper, and say which of its claims hold here.
+    """Reproduce the figures and tables of the paper, and say which of its claims hold here.
 
-    Fewer repetitions or rounds give a preview: its numbers, its pictures and the time of a full run, but no verdicts.
-    The numbers do not depend on the number of jobs, the backend or interruptions.
+    Fewer repetitions or rounds give a preview: numbers, pictures and the time of a full run, but no verdicts. The
+    numbers do not depend on the number of jobs, the backend or interruptions.
     """
     wanted = expand(what, tuple(PARTS))
     if backend not in BACKENDS:
@@ -87,7 +92,7 @@ def _preview(plan: Plan, name: str, meter: Meter) -> str:
     n, played = plan.repetitions(name), name in BANDITS
     done = f"{n} repetition{'s' * (n > 1)}" + (f" × {plan.rounds} rounds" if played else "")
     full = f"{REPETITIONS[name]} repetitions" + (f" × {ROUNDS} rounds" if played else "")
-    takes = "how long it takes is not known, because all of these results were stored"
+    takes = "its duration is not known, because all of these results were already stored"
     if meter.pace is not None:
         counted = meter.total * min(1.0, REPETITIONS[name] / n)  # of the repetitions done, those that the full run has
         takes = f"about {spoken(meter.pace * counted / plan.share(name))} at this pace"

@@ -33,8 +33,8 @@ def report(
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
-            help="The configuration now in use, to be compared with: repeat it for every parameter, give all of them "
-            f"as JSON, or say {FIRST} for the first trial.",
+            help="The configuration now in use, to compare with: repeat the option for every parameter, give all of "
+            f"them as JSON, or use {FIRST} for the first trial.",
         ),
     ] = None,
     title: Annotated[
@@ -45,8 +45,8 @@ def report(
 ) -> None:
     """Write a report on a run as one HTML page: the verdict, pictures, and what it rests on.
 
-    Any tuner's run will do. The page needs no other file and no connection. If the data refute the assumptions, it says
-    so first, and the exit code is 3; it is 2 if input is wrong or missing, and 1 if something else fails.
+    Works with any tuner's run. The page needs no other file and no network. If the data refute the assumptions, it
+    starts with a warning, and the exit code is 3; it is 2 if input is wrong or missing, and 1 if something else fails.
     """
     if out.suffix.lower() not in _PAGES:
         raise typer.BadParameter(f"a page ends in {' or '.join(_PAGES)}, got {shown(str(out))}", param_hint="--out")
@@ -72,7 +72,7 @@ def _told(options: Sequence[str]) -> Mapping[str, Any] | str | None:
         try:
             found = json.loads(options[0])
         except (ValueError, RecursionError) as error:
-            raise InvalidInput(f"--default {shown(options[0])} is no JSON: {error}") from None
+            raise InvalidInput(f"--default {shown(options[0])} is not valid JSON: {error}") from None
         return dict(found)
     parts = [option.partition("=") for option in options]
     for option, (name, equals, _) in zip(options, parts, strict=True):
@@ -80,7 +80,7 @@ def _told(options: Sequence[str]) -> Mapping[str, Any] | str | None:
             raise InvalidInput(f"--default must be NAME=VALUE, JSON or {FIRST}, got {shown(option)}")
     texts = {name: _Text(text) for name, _, text in parts}
     if len(texts) < len(parts):
-        raise InvalidInput(f"--default has a parameter twice: {', '.join(name for name, _, _ in parts)}")
+        raise InvalidInput(f"--default names a parameter twice: {', '.join(name for name, _, _ in parts)}")
     return texts
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from mixbandit.cli.storage import study_to_tune
 from mixbandit.cli.watching import Certifier, Standing, Watch
 from mixbandit.cli.workers import COMPLETE, FAIL, PRUNED, Job, Pool, Report, is_here, may_be_alive
-from mixbandit.errors import InvalidInput, MixbanditError
+from mixbandit.errors import STATEMENTS, InvalidInput, MixbanditError
 from mixbandit.tuning import Assumptions, Space
 from mixbandit.tuning.tables import masked
 
@@ -84,7 +84,9 @@ class Tuning:
         there = f", which has {so_far} trial{'' if so_far == 1 else 's'} so far" if so_far else ""
         self.watch.say(f"The study {self.job.study!r} is in {masked(self.job.source)}{there}.")
         if self.assumptions is None:
-            self.watch.say("Nothing is stated about values (--range, --samples, …), so that nothing is certified.")
+            self.watch.say(
+                f"Nothing is stated about the values (--range, --samples, …), so nothing is certified; {STATEMENTS}."
+            )
         self._fail_abandoned(pool)
 
     def _loop(self, pool: Pool, stop: Stop) -> None:
@@ -176,7 +178,7 @@ class Tuning:
         done = self.standing.searched
         if self._failures >= (_MOST_FAILURES if done else _MOST_AT_FIRST):
             many = f"the last {self._failures} trials" if done else f"all {self._failures} trials"
-            raise TrialsFail(f"{many} failed, so that the study was stopped. The last one: {error}")
+            raise TrialsFail(f"{many} failed, so the study was stopped. The last error: {error}")
 
     def _fail_abandoned(self, pool: Pool) -> int:
         """Fail running trials whose process is known to have ended, so that they are not pending for ever."""
@@ -265,8 +267,8 @@ class Stop:
         """Nothing is raised at first: a storage must not be left in the middle of a write."""
         if self.signalled is None:
             self.signalled = number
-            again = " Ctrl-C again kills them at once." if number == signal.SIGINT else ""
-            print(f"\nStopping: running trials are ended.{again}", file=sys.stderr)  # noqa: T201
+            again = " Press Ctrl-C again to kill them at once." if number == signal.SIGINT else ""
+            print(f"\nStopping: ending running trials.{again}", file=sys.stderr)  # noqa: T201
         elif number == signal.SIGINT:
             if self.killed:  # a storage that does not answer, say
                 raise KeyboardInterrupt

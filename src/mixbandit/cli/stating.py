@@ -20,7 +20,7 @@ from mixbandit.tuning.study_certificate import StudyCertificate
 from mixbandit.tuning.tables import masked
 
 Source = Annotated[
-    str, typer.Argument(help="A CSV file with a column of values, or an Optuna storage: its URL, or its journal.")
+    str, typer.Argument(help="A CSV file with a column of values, or an Optuna storage: its URL or its journal file.")
 ]
 Range = Annotated[
     tuple[float, float] | None, typer.Option("--range", metavar="LOW HIGH", help="The range of single results.")
@@ -29,31 +29,37 @@ Samples = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="The number of independent results whose mean a value is. AUC, F1 and R² are not means: use --sigma.",
+        help="The number of independent results that a value averages. AUC, F1 and R² are not averages: use --sigma.",
     ),
 ]
 Sigma = Annotated[float | None, typer.Option(help="The noise level of a value, instead of --samples.")]
 Noise = Annotated[
-    str | None, typer.Option(help=f"{' or '.join(NOISES)}: noise of one level that is learnt; never for accuracies.")
+    str | None,
+    typer.Option(help=f"{' or '.join(NOISES)}: noise of one level, which is learnt; never use it for accuracies."),
 ]
 NormBound = Annotated[float | None, typer.Option(help="Bound on the norm; required without --range.")]
 Planned = Annotated[
     int | None, typer.Option(min=1, help="The number of configurations, if it was fixed before the first trial.")
 ]
-Delta = Annotated[float, typer.Option(help="The guarantee has probability 1 − δ, if what is stated holds.")]
+Delta = Annotated[float, typer.Option(help="The guarantee has probability 1 − δ, if the stated assumptions hold.")]
 Direction = Annotated[str | None, typer.Option(help=" or ".join(DIRECTIONS))]
 Value = Annotated[str | None, typer.Option(help="The column of values in a file.")]
 Parameter = Annotated[
     list[str] | None,
-    typer.Option(help="A column of parameters in a file; repeat it for each. By default params_… or all others."),
+    typer.Option(
+        help="A column of a parameter in a file; repeat the option for each. By default params_… or all other columns."
+    ),
 ]
 StudyName = Annotated[str | None, typer.Option(help="The study in a storage, if there are several.")]
 Ordered = Annotated[
-    bool | None, typer.Option("--ordered", help="The rows of the file are in the order of play. Or name it `number`.")
+    bool | None,
+    typer.Option("--ordered", help="The rows of the file are in the order of play. Not needed with a column `number`."),
 ]
 
 
-Rows = Annotated[str, typer.Option(help="fresh: new rows for every value; fixed: all values are about the same rows.")]
+Rows = Annotated[
+    str, typer.Option(help="fresh: new rows for every value; fixed: all values were measured on the same rows.")
+]
 FixedList = Annotated[
     bool | None, typer.Option("--fixed-list", help="With --rows fixed: a grid, chosen before any value was seen.")
 ]
@@ -78,7 +84,7 @@ class Given:
         if not path.exists():
             raise InvalidInput(f"there is no file {masked(self.source)}")
         if self.study is not None:
-            raise InvalidInput(f"--study chooses a study of an Optuna storage, and {masked(self.source)} is none")
+            raise InvalidInput(f"--study chooses a study in an Optuna storage, but {masked(self.source)} is not one")
         return path
 
     def certificate(

@@ -58,7 +58,7 @@ def study_in(source: str, name: str | None) -> Any:
         if not names:
             raise InvalidInput(f"there is no study in {masked(source)}")
         if name is None and len(names) > 1:
-            raise InvalidInput(f"there are several studies, choose one with --study: {', '.join(names)}")
+            raise InvalidInput(f"there are several studies; choose one with --study: {', '.join(names)}")
         if name is not None and name not in names:
             raise InvalidInput(f"there is no study {name!r}; the studies are {', '.join(names)}")
         study = optuna.load_study(study_name=name or names[0], storage=storage)
@@ -82,7 +82,7 @@ def study_to_tune(source: str, name: str, direction: str | None) -> Any:
             raise InvalidInput(f"the study {name!r} has {len(study.directions)} objectives; only one can be tuned")
         stored = study.direction.name.lower()
         if direction not in (None, stored):
-            raise InvalidInput(f"the study {name!r} is to {stored}, but --direction is {direction}")
+            raise InvalidInput(f"the direction of the study {name!r} is {stored}, but --direction is {direction}")
         study.get_trials(deepcopy=False)  # damaged trials show here, where errors are understood
         return study
 
@@ -110,13 +110,13 @@ def check_may_be_tuned(source: str) -> None:
 
 def _check_may_be_journal(path: Path) -> None:
     if path.is_dir():
-        raise InvalidInput(f"{path} is a folder: give the path of a file, which will be a journal of Optuna's")
+        raise InvalidInput(f"{path} is a folder: give the path of a file, which will become an Optuna journal")
     if not path.absolute().parent.is_dir():
         raise InvalidInput(f"there is no folder {path.parent}")
     if path.is_file() and path.stat().st_size and not is_journal(path):
         database = path.read_bytes()[:6] == b"SQLite"
-        hint = f": for a database give sqlite:///{path}" if database else ""
-        raise InvalidInput(f"{path} is not a journal of Optuna's{hint}. Nothing was changed")
+        hint = f": for a database, give sqlite:///{path}" if database else ""
+        raise InvalidInput(f"{path} is not an Optuna journal{hint}. Nothing was changed")
 
 
 def _check_may_be_storage(database: str, source: str) -> None:

@@ -18,7 +18,7 @@ from mixbandit.cli.shared import console, patiently
 from mixbandit.cli.storage import check_may_be_tuned
 from mixbandit.cli.watching import watch_on
 from mixbandit.cli.workers import COMPLETE, Job
-from mixbandit.errors import AssumptionsMissing
+from mixbandit.errors import STATEMENTS, AssumptionsMissing
 from mixbandit.tuning import Assumptions, Space, StudyCertificate
 from mixbandit.tuning.tables import masked
 
@@ -29,11 +29,11 @@ def tune(
         str,
         typer.Argument(
             metavar="MODULE:OBJECTIVE",
-            help="A function in a module of the current folder. With --space it is called with a dict of parameters, "
-            "without it with Optuna's trial. It returns a number.",
+            help="A function in a module of the current folder. It is called with a dict of parameters if --space is "
+            "given, otherwise with an Optuna trial. It returns a number.",
         ),
     ],
-    space: Annotated[Path | None, typer.Option(help="A TOML file with a table for each parameter.")] = None,
+    space: Annotated[Path | None, typer.Option(help="A TOML file with one table per parameter.")] = None,
     trials: Annotated[
         int, typer.Option(min=1, help="How many trials to search with, including those of earlier runs.")
     ] = 100,
@@ -48,8 +48,8 @@ def tune(
         bool,
         typer.Option(
             "--prune",
-            help="Give up trials whose repeated measurements show that they are worse. Without --space: the objective "
-            "reports them, trial.report(score, step), and asks trial.should_prune().",
+            help="Stop trials early whose repeated measurements show that they are worse. Only without --space: the "
+            "objective calls trial.report(score, step) and trial.should_prune().",
         ),
     ] = False,
     reward_range: stating.Range = None,
@@ -59,17 +59,17 @@ def tune(
     norm_bound: stating.NormBound = None,
     delta: stating.Delta = 0.05,
     direction: stating.Direction = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the choices.")] = None,
-    timeout: Annotated[float | None, typer.Option(min=0.0, help="Begin no trial after this many seconds.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed for choosing trials.")] = None,
+    timeout: Annotated[float | None, typer.Option(min=0.0, help="Start no trial after this many seconds.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON; the rest goes to stderr.")] = False,
 ) -> None:
-    """Tune a function, and certify what came out.
+    """Tune a function, and certify the result.
 
-    The trials are an Optuna study. The same command again resumes it, and runs what is left. Ctrl-C ends running
-    trials, which then count as failed; a second Ctrl-C kills them at once. State what is known about values, as for
-    `certify`, to have the best configuration certified. Without that it is only searched for.
+    The trials are an Optuna study. The same command again resumes it and runs the remaining trials. Ctrl-C ends running
+    trials, which then count as failed; a second Ctrl-C kills them at once. To have the best configuration certified,
+    state what is known about values, as for `certify`. Otherwise it is only searched for.
 
-    Exits with 3 if the data refute what was stated, with 2 if input is wrong, with 1 if one trial after another fails.
+    Exits with 3 if the data refute the assumptions, with 2 if input is wrong, with 1 if one trial after another fails.
     """
     module, name = parts_of(objective)
     known = _stated(
@@ -77,11 +77,13 @@ def tune(
         delta=delta,
     )  # fmt: skip
     if confirm and known is None:
-        raise AssumptionsMissing("--confirm needs a statement about values")
+        raise AssumptionsMissing(f"--confirm needs a statement about values; {STATEMENTS}")
     if prune and space is not None:
-        raise typer.BadParameter("an objective that is called with parameters reports no steps", param_hint="--prune")
+        raise typer.BadParameter(
+            "with --space the objective gets no trial and cannot report steps", param_hint="--prune"
+        )
     if prune and known is not None and not confirm:
-        raise typer.BadParameter("after a pruning only confirmations can be certified: add --confirm 10, say",
+        raise typer.BadParameter("after pruning, only confirmations can be certified: add, for example, --confirm 10",
                                  param_hint="--prune")  # fmt: skip
     source = f"{module}.{name}.journal" if storage is None else storage
     check_may_be_tuned(source)
@@ -91,7 +93,7 @@ def tune(
     tuning = Tuning(job, confirm, jobs, timeout, watch_on(out))
     stop = tuning.run(direction)
     if stop.signalled is not None:
-        lost = "" if not stop.lost else f" Trials that were running count as failed: {stop.lost}."
+        lost = "" if not stop.lost else f" Running trials that count as failed: {stop.lost}."
         _say(out, f"Stopped: {tuning.standing}.{lost} Run the same command again to resume.")
         raise typer.Exit(code_after(stop.signalled))
     _say(out, f"{tuning.standing}.")
@@ -136,7 +138,7 @@ def _in_words(tuning: Tuning, found: StudyCertificate | None) -> str:
     if found is not None:
         return str(found)
     best = tuning.study.best_trial
-    return f"The best value seen is {best.value:g}, of {best.params}. Under noise that is partly luck."
+    return f"The best value seen is {best.value:g}, with {best.params}. If values are noisy, it is partly luck."
 
 
 def _as_dict(tuning: Tuning, found: StudyCertificate | None) -> dict[str, Any]:

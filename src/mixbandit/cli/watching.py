@@ -114,7 +114,7 @@ class Watch:
             self.say(f"trial {report.number} failed: {report.error}")
 
     def certified(self, found: StudyCertificate) -> None:
-        doubt = "" if found.trusted else "; NOT TRUSTED: the data refute what was stated"
+        doubt = "" if found.trusted else "; NOT TRUSTED: the data refute the assumptions"
         floor, gap = worst_and_gap(found)
         self.say(f"after {found.t} completed trials: {self._best} of the best {floor}, gap {gap}{doubt}")
 

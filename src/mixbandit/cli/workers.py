@@ -124,7 +124,7 @@ def work(job: Job, orders: Any, reports: Any, output: Any) -> None:
     except MixbanditError as error:
         reports.send(error)
     except Exception as error:  # of the storage, or a bug of ours
-        reports.send(InvalidInput(f"a worker cannot go on: {told(error)}"))
+        reports.send(InvalidInput(f"a worker process failed: {told(error)}"))
 
 
 def _study(job: Job) -> Any:
