@@ -97,7 +97,7 @@ def test_a_typed_value_is_a_number_or_a_choice_as_needed(tmp_path, out):
     [
         (["--default", "C"], "NAME=VALUE"),
         (["--default", "=1"], "NAME=VALUE"),
-        (["--default", "{C: 1}"], "no JSON"),
+        (["--default", "{C: 1}"], "not valid JSON"),
         (["--default", "C=1", "--default", "C=2"], "twice"),
         (["--default", "C=1"], "'kernel', 'flag' missing"),
         (["--default", "C=1", "--default", "kernel=linear", "--default", "flag=0"], "kernel must be one of"),

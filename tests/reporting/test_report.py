@@ -141,7 +141,7 @@ def test_a_constrained_study_shows_what_was_known_about_feasible_trials():
     study.optimize(constrained, n_trials=12)
     certificate = mb.certify(study, KNOWN)
     page = read(certificate)
-    assert "guaranteed for what was best by then: at least this" in page.text
+    assert "guaranteed for the best configuration by then: at least this" in page.text
     assert "are not known to be feasible" in page.text
     found = gathering.course(certificate, lambda doing: None)
     assert found.guaranteed[-1] == certificate.lower
@@ -164,7 +164,7 @@ def test_more_values_than_can_be_drawn_are_counted():
     table = pd.DataFrame({"x": np.tile([0.0, 0.5, 1.0], 1000), "value": rng.normal(0.5, 0.1, 3000)})
     page = read(mb.certify(table, mb.Assumptions(sigma=0.1, reward_range=(0, 1)), ordered=True))
     assert "1,500 of 3,000 values are drawn, evenly spaced." in page.text
-    assert "values lie beyond the picture" in page.text
+    assert "values lie outside the picture" in page.text
 
 
 # --- slices and the region still possible
@@ -183,7 +183,7 @@ def test_slices_show_the_bounds_of_configurations():
     assert (found["kernel"].low[1], found["kernel"].high[1]) == pytest.approx(other.interval)
     text = read(svm()).text
     assert "because the recommended configuration does not use them: degree." in text
-    assert "Parameters that only matter with another choice are in the middle of their range there." in text
+    assert "Parameters that matter only for another choice are set to the middle of their range there." in text
 
 
 def test_dots_are_the_trials_in_which_a_parameter_matters():
@@ -225,7 +225,7 @@ def test_what_is_ruled_out_is_shaded_and_told():
     low, high = possible["x"].values[0]
     assert f"{low:.4g} to {high:.4g}" in page.of("td")
     assert f"{possible['x'].share:.0%}" in page.of("td")
-    assert "No value of any parameter is ruled out yet" in read(svm()).text
+    assert "No value of any single parameter is ruled out yet" in read(svm()).text
 
 
 @pytest.mark.heavy
@@ -321,7 +321,7 @@ def test_a_study_that_minimises():
     page = read(certificate, default={"lr": 1e-5})
     assert f"at most {certificate.interval[1]:.4g}" in page.of("dd")
     assert f"The best single value is {min(value for _, value in history):.4g}" in page.text
-    assert "guaranteed for what was best by then: at most this" in page.text
+    assert "guaranteed for the best configuration by then: at most this" in page.text
     assert gathering.course(certificate, lambda doing: None).guaranteed[-1] == certificate.interval[1]
     (along,) = gathering.slices(certificate, certificate.judgement)
     assert (along.low[5], along.high[5]) == pytest.approx(certificate.of({"lr": along.values[5]}).interval)
@@ -336,7 +336,7 @@ def test_what_the_data_refute_is_said_first():
     assert first.startswith("WARNING: ")
     assert first.endswith("Nothing on this page is guaranteed.")
     assert "nothing" in page.of("dd")
-    assert "They refute it." in page.of("p")
+    assert "The data refute it." in page.of("p")
     assert "Nothing is guaranteed about the difference from the first trial." in page.of("p")
     assert any(text.startswith("REFUTED") for text in page.of("li"))
     assert quiet("Around the recommended configuration", page)

@@ -40,27 +40,27 @@ def sliced(
     if len(drawn) < len(found):
         others = ", ".join(cut(each.name, 40) for each in found if each not in drawn)
         notes.append(
-            f"Drawn are the {len(drawn)} of {len(found)} parameters along which estimates change most. "
-            f"Not drawn: {others}."
+            f"The {len(drawn)} of {len(found)} parameters along which estimates change most are drawn. Not drawn: "
+            f"{others}."
         )
     idle = [name for name in judgement.space if name not in {each.name for each in found}]
     if idle:
         names = ", ".join(cut(name, 40) for name in idle)
-        notes.append(f"Without a slice, because the recommended configuration does not use them: {names}.")
+        notes.append(f"Not drawn, because the recommended configuration does not use them: {names}.")
     omitted = [f"{each.omitted} choices of {cut(each.name, 40)}" for each in drawn if each.omitted]
     if omitted:
         notes.append(f"Not drawn: {', '.join(omitted)}.")
     if any(parent in {each.name for each in drawn} for parent, _ in judgement.space.conditions.values()):
-        notes.append("Parameters that only matter with another choice are in the middle of their range there.")
+        notes.append("Parameters that matter only for another choice are set to the middle of their range there.")
     notes += beyond(values, ends)
-    entries = {"band": "between these bounds, by the model", "best": "recommended: its interval", "level": "guaranteed"}
+    entries = {"band": "bounds from the model", "best": "recommended, with its interval", "level": "guaranteed"}
     if any(part.share < 1.0 for part in possible.values()):
         entries["ruled-out"] = "the best cannot be here"
     if len(values):
         entries["dots"] = "value of a trial"
     lead = (
         "Each picture changes one parameter and keeps the others as recommended. The expected value lies within the "
-        "band; where the band is wide, little is known. Trials are dots, wherever their other parameters were."
+        "band; where the band is wide, little is known. Dots are trials, whatever their other parameters were."
     )
     return section(
         "Around the recommended configuration", paragraph(lead), legend(entries),
@@ -164,13 +164,13 @@ def region(possible: Sequence[Possible]) -> str:
         bar = f'<span class="share"><b style="width:{100.0 * min(part.share, 1.0):.0f}%"></b></span>{part.share:.0%}'
         rows.append(("", (escaped(cut(part.name)), escaped(shown or "nothing"), bar)))
     lead = (
-        "Outside of these values, nothing was found that can still be as good as the recommended configuration. This "
-        "comes from a search, which may have missed a spot."
+        "Outside these values, a search found nothing that can still be as good as the recommended configuration. "
+        "It may have missed a spot."
     )
     if not rows:
         return ""
     if all(part.share >= 1.0 for part in possible):
-        lead = "No value of any parameter is ruled out yet, taken by itself: everywhere, something may still be better."
+        lead = "No value of any single parameter is ruled out yet: something better may still be anywhere."
     return section(
         "Where the best can still be", paragraph(lead), table(["parameter", "still possible", "share"], rows)
     )

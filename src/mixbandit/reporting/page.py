@@ -31,11 +31,11 @@ def report(
     default: Mapping[str, Any] | str | None = None,
     title: str | None = None,
 ) -> str:
-    """A report on a certificate as one HTML page, which needs no other file; written to `path` if there is one.
+    """A report on a certificate as one self-contained HTML page; written to `path` if given.
 
-    It has the verdict in two sentences, values and guarantees over time, the bounds around the recommended
-    configuration, where the best can still be, and what was assumed. `default` is the configuration now in use, with
-    which the recommended one is compared: its parameters, or "first" for that of the first trial.
+    It shows the verdict in two sentences, values and guarantees over time, the bounds around the recommended
+    configuration, where the best can still be, and what was assumed. `default` is the configuration now in use, to
+    compare the recommended one with: its parameters, or "first" for those of the first trial.
 
     The same certificate gives the same page, byte for byte.
     """

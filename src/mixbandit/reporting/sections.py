@@ -31,7 +31,7 @@ def verdict(certificate: StudyCertificate) -> str:
     text = warning[0].removesuffix("; none of this is guaranteed:")
     return (
         f'<div class="warning" role="alert">{escaped(text)}. Nothing on this page is guaranteed.</div>'
-        f'<div class="void"><p>If the assumptions were right, one would read here:</p>{body}</div>'
+        f'<div class="void"><p>If the assumptions were right, this would read:</p>{body}</div>'
     )
 
 
@@ -121,10 +121,10 @@ def _better(default: Against) -> str:
         return f"Nothing is guaranteed about the difference from {default.called}."
     sides = f"the difference lies between {number(found.lower)} and {number(found.upper)} ({by_whom(found.evidence)})"
     if found.lower > 0.0:
-        return f"It is better than {default.called}, by at least {number(found.lower)}: {sides}, larger being better."
+        return f"It is better than {default.called}, by at least {number(found.lower)}: {sides} (larger is better)."
     if found.upper < 0.0:
-        return f"It is worse than {default.called}: {sides}, larger being better."
-    return f"Whether it is better than {default.called} is not certain: {sides}, larger being better."
+        return f"It is worse than {default.called}: {sides} (larger is better)."
+    return f"Whether it is better than {default.called} is not certain: {sides} (larger is better)."
 
 
 # --- a list without a model
@@ -171,10 +171,12 @@ def assumed(certificate: StudyCertificate) -> str:
         parts.append(f"delta = {certificate.delta:g} is divided: {shares_in_words(certificate.delta)}.")
     if certificate.trusted:
         parts.append(
-            "If this is right, everything above that is called guaranteed holds together with probability at least "
-            f"{1.0 - certificate.delta:.6g}, whichever tuner chose the trials."
+            "If this is right, everything called guaranteed above holds together with probability at least "
+            f"{1.0 - certificate.delta:.6g}, whatever tuner chose the trials."
         )
-    verdict = paragraph("They do not contradict it.") if certificate.trusted else paragraph("They refute it.", "bad")
+    verdict = (
+        paragraph("The data do not contradict it.") if certificate.trusted else paragraph("The data refute it.", "bad")
+    )
     return section(
         "What was assumed, and whether the data agree",
         listed(parts),

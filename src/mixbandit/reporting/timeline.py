@@ -31,7 +31,7 @@ def over_time(certificate: StudyCertificate, course: Course | None) -> str:
     if course.ordered:
         entries["seen"] = "best value so far"
     if known:
-        entries["floor"] = f"guaranteed for what was best by then: at {'least' if upwards else 'most'} this"
+        entries["floor"] = f"guaranteed for the best configuration by then: at {'least' if upwards else 'most'} this"
     described = f"{len(course.values):,} values; the best is {seen}"
     if known:
         described += f", and {number(float(course.guaranteed[-1]))} is guaranteed"
@@ -102,7 +102,7 @@ def beyond(values: Array, ends: tuple[float, float]) -> list[str]:
     """What is not drawn where it is."""
     notes, outside = [], int(((values < ends[0]) | (values > ends[1])).sum())
     if outside:
-        what = "value lies beyond the picture, and is" if outside == 1 else "values lie beyond the picture, and are"
+        what = "value lies outside the picture and is" if outside == 1 else "values lie outside the picture and are"
         notes.append(f"{outside:,} {what} drawn on its edge.")
     drawn = len(thinned(len(values)))
     if drawn < len(values):
