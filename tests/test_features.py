@@ -113,7 +113,7 @@ def test_a_users_function_is_given_again_and_verified():
     other = mb.FromCallable(lambda a: quadratic(a) + 0.1, dim_in=2, dim=3)
     with pytest.raises(mb.InvalidInput, match="differ from the stored"):
         features_from_state_dict(state, other)
-    with pytest.raises(mb.InvalidInput, match="from dimension 2 to 3"):
+    with pytest.raises(mb.InvalidInput, match="map dimension 2 to 3, but the given ones map 2 to 2"):
         features_from_state_dict(state, mb.Identity(2))
     with pytest.raises(mb.InvalidInput, match="differ from the stored"):
         features_from_state_dict(MAPS[1].state_dict(), mb.RandomFourier(dim_in=3, dim=7, rng=99))
@@ -162,7 +162,7 @@ def test_a_map_that_contains_a_users_function_is_given_again_and_verified(make):
     assert features_from_state_dict(phi.state_dict(), same) is same
     for other, says in (
         (make(mb.FromCallable(lambda a: 1.1 * quadratic(a), dim_in=2, dim=3)), "differ from the stored"),
-        (make(mb.RandomFourier(dim_in=2, dim=4, rng=0)), "from dimension"),
+        (make(mb.RandomFourier(dim_in=2, dim=4, rng=0)), "map dimension"),
     ):
         with pytest.raises(mb.InvalidInput, match=says):
             features_from_state_dict(phi.state_dict(), other)

@@ -120,14 +120,14 @@ def test_a_batch_larger_than_the_arms_repeats_them():
         (lambda p, c: p.tell(c, "good"), "reward must be a number"),
         (lambda p, c: p.tell(99, 1.0), "choice 99 is unknown"),
         (lambda p, c: p.tell(-1, 1.0), "choice -1 is unknown"),
-        (lambda p, c: p.tell(0, 1.0), "choice 0 has been told or cancelled already"),
+        (lambda p, c: p.tell(0, 1.0), "choice 0 has already been told or cancelled"),
         (lambda p, c: p.tell("3", 1.0), "Choice or its id"),
         (lambda p, c: p.tell([c, c], [1.0, 2.0]), "twice"),
-        (lambda p, c: p.tell([c], [1.0, 2.0]), "1 choices came with 2 rewards"),
+        (lambda p, c: p.tell([c], [1.0, 2.0]), "one reward per choice, got 2 for 1"),
         (lambda p, c: p.tell(c, 1.0, sigma=-1.0), "sigma must be positive"),
         (lambda p, c: p.tell([c, 99], [1.0, 2.0]), "choice 99"),
         (lambda p, c: p.tell(dataclasses.replace(c, action=c.action + 1.0), 1.0), "another bandit"),
-        (lambda p, c: p.cancel(0), "told or cancelled already"),
+        (lambda p, c: p.cancel(0), "already been told or cancelled"),
         (lambda p, c: p.ask(n=0), "n must be an integer ≥ 1"),
         (lambda p, c: p.ask(context=[1.0]), "no room for a context"),
         (lambda p, c: p.ask([[1.0, 2.0, 3.0]]), "dimension 3"),
@@ -181,7 +181,7 @@ def test_strict_counts_in_order_of_play(name, region):
     policy.tell(choices[1], 0.1)
     assert policy.sequence.t == 0
     assert [c.id for c in policy.pending] == [0, 3]
-    with pytest.raises(mb.InvalidInput, match="told already"):
+    with pytest.raises(mb.InvalidInput, match="already been told"):
         policy.tell(choices[2], 0.2)
     policy.tell(choices[0], 0.0)
     assert policy.sequence.t == 3

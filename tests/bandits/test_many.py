@@ -110,7 +110,7 @@ def test_a_choice_for_each_context(kind):
         ({"contexts": [[1.0, 2.0]]}, r"contexts must have shape \(n, 4\)"),
         ({"contexts": [[1.0, 2.0, 3.0, np.nan]]}, "must be finite"),
         ({}, "pass contexts"),
-        ({"contexts": np.ones((3, 4)), "arms": np.ones((2, 5, 5))}, "3 contexts came with 2 sets"),
+        ({"contexts": np.ones((3, 4)), "arms": np.ones((2, 5, 5))}, "got 2 sets for 3 contexts"),
         ({"contexts": np.ones((3, 4)), "arms": np.ones((3, 5, 9))}, "leave no room"),
         ({"arms": np.ones((0, 5, 9))}, "no length 0"),
         ({"arms": np.full((2, 5, 9), np.inf)}, "must be finite"),
@@ -125,7 +125,7 @@ def test_bad_input_is_named(arguments, message):
 
 
 def test_a_box_has_no_arms_and_contexts_come_alone():
-    with pytest.raises(InvalidInput, match="need arms"):
+    with pytest.raises(InvalidInput, match="choose_many needs arms"):
         mb.AMMUCB(3, actions=mb.Box([0, 0], [1, 1]), sigma=0.1, norm_bound=1.0).choose_many([[1.0]])
     with pytest.raises(InvalidInput, match="one choice for each"):
         experienced(mb.AMMUCB, rounds=1).ask(contexts=np.ones((2, 4)), n=2)

@@ -136,8 +136,8 @@ def test_members_must_be_kernels():
         for wrong in ([], None, ONE, [ONE, 2.0], "x"):
             with pytest.raises(mb.InvalidInput, match="kernel"):
                 make(wrong)
-    with pytest.raises(mb.InvalidInput, match=r"kernels\[1\] must be a kernel of mixbandit .*SklearnKernel.* got 2\.0"):
+    with pytest.raises(mb.InvalidInput, match=r"kernels\[1\] must be a mixbandit kernel .*SklearnKernel.* got 2\.0"):
         mb.SumKernel([ONE, 2.0])
     for make in (mb.ConditionalKernel, mb.OnColumns):
-        with pytest.raises(mb.InvalidInput, match=r"kernel must be a kernel of mixbandit.* got None"):
+        with pytest.raises(mb.InvalidInput, match=r"kernel must be a mixbandit kernel.* got None"):
             make(None, [0])

@@ -78,7 +78,7 @@ def test_as_kernel_takes_kernels_only():
         with pytest.raises(mb.InvalidInput, match=says):
             as_kernel(wrong)
     for wrong in (None, theirs.RBF, ours, np.sin):
-        with pytest.raises(mb.InvalidInput, match="kernel object of scikit-learn"):
+        with pytest.raises(mb.InvalidInput, match="scikit-learn kernel object"):
             mb.SklearnKernel(wrong)
     for noisy in (theirs.WhiteKernel(), theirs.RBF() + theirs.WhiteKernel(0.1)):
         with pytest.raises(mb.InvalidInput, match="sigma"):

@@ -103,7 +103,7 @@ def test_what_learns_in_order_is_not_mergeable(mixture):
 def test_feature_functions_must_be_the_same_object():
     f, g = (mb.FromCallable(lambda a: a, 2, 2) for _ in range(2))
     mb.MartingaleMixture(f, **BASE).merge(mb.MartingaleMixture(f, **BASE))
-    with pytest.raises(mb.NotMergeable, match="same object"):
+    with pytest.raises(mb.NotMergeable, match="same feature function object"):
         mb.MartingaleMixture(f, **BASE).merge(mb.MartingaleMixture(g, **BASE))
     lam = lambda t, x: 1.0  # noqa: E731
     one = mb.GeneralLambda(2, **BASE, lam=lam)

@@ -19,7 +19,7 @@ class Arms:
     """Finitely many actions, one per row, with optional labels.
 
     `actions` is (n, dim), or (n,) for actions that are single numbers; the index of a DataFrame becomes the labels
-    unless it only counts rows. Labels must differ; they come back in `Choice.label`.
+    unless it only numbers the rows. Labels must differ; they are returned as `Choice.label`.
     """
 
     def __init__(self, actions: ArrayLike, labels: Iterable[Hashable] | None = None) -> None:
@@ -115,7 +115,7 @@ def _labels(labels: Iterable[Hashable] | None, n: int) -> tuple[Hashable, ...] |
         raise InvalidInput(f"there must be one label per action, got {many} for {n}")
     if len(counts) != n:
         twice = next(label for label in found if counts[label] > 1)
-        raise InvalidInput(f"labels must differ, {shown(twice)} occurs more than once")
+        raise InvalidInput(f"labels must differ, but {shown(twice)} occurs more than once")
     return found
 
 

@@ -19,7 +19,7 @@ class Box:
         ends = [np.atleast_1d(end) for end in given]
         if ends[0].ndim != 1 or ends[0].shape != ends[1].shape or not ends[0].size:
             raise InvalidInput(
-                f"low and high must be vectors of one length ≥ 1, got {given[0].shape}, {given[1].shape}"
+                f"low and high must be vectors of the same length ≥ 1, got {given[0].shape}, {given[1].shape}"
             )
         for end, name in zip(ends, ("low", "high"), strict=True):
             check_finite(end, name)

@@ -39,10 +39,11 @@ _OUTSIDE = "a bound on an expected reward lies outside reward_range"
 class Policy:
     """Choose actions, learn from their rewards, and say what is guaranteed.
 
-    `rule` says how to act on `sequence`, which from now on shares the policy's state: whatever one learns, the other
-    knows. `strict`: rewards count in order of play. `keep_history` remembers every choice and what it was chosen from,
-    for the regret bound in hindsight. `track_regret=False` skips the extra search that data-dependent regret bounds may
-    need on a box. `quick` spends less effort searching a box for what to play; searches for reports are unaffected.
+    `rule` says how to act on `sequence`, which from then on shares the policy's state: what one learns, the other
+    knows. `strict`: rewards count in order of play. `keep_history` remembers every choice and the actions it was chosen
+    from, for the regret bound in hindsight. `track_regret=False` skips the extra search that data-dependent regret
+    bounds may need on a box. `quick` searches a box for the next action with less effort; searches for reports are
+    unaffected.
     """
 
     def __init__(
@@ -64,7 +65,9 @@ class Policy:
         self._actions = None if actions is None else as_region(actions)
         width = sequence.dim_in
         if width is None and self._actions is None:
-            raise InvalidInput("the kernel takes actions of any length: state dim_in, that of a context and an action")
+            raise InvalidInput(
+                "the kernel takes actions of any length: state dim_in, the length of a context and an action together"
+            )
         if self._actions is not None and width is not None and self._actions.dim > width:
             raise InvalidInput(f"actions have dimension {self._actions.dim}, more than the model takes ({width})")
         self.strict, self.keep_history = flag(strict, "strict"), flag(keep_history, "keep_history")
@@ -92,7 +95,7 @@ class Policy:
     moment: Moment = property(  # type: ignore[assignment]
         operator.attrgetter("state.moment"),
         lambda self, moment: setattr(self, "state", self.state.learnt(moment)),
-        doc="What the told rewards leave possible.",
+        doc="What the rewards told so far leave possible.",
     )
     sequence: ConfidenceSequence = setting("_sequence", "The confidence sequence, which has the policy's data.")
     actions: Region | None = setting("_actions", "The actions to choose from, unless `ask` is given others.")
@@ -107,7 +110,7 @@ class Policy:
     refuted: bool = property(  # type: ignore[assignment]
         lambda self: self.state.refuted or self.moment.is_refuted,
         lambda self, refuted: setattr(self, "state", self.state._replace(refuted=flag(refuted, "refuted"))),
-        doc="Whether the data have ever been seen to refute the assumptions at level δ, or do so now.",
+        doc="Whether the data refute the assumptions at level δ, or were found to at any earlier check.",
     )
 
     @property
@@ -148,12 +151,12 @@ class Policy:
 
         With a `context`, features see rows (context, action). Pending choices are treated as if they had returned their
         expected reward, so that asking again gives something else worth trying. A list holds different arms as long as
-        there are enough of them, unless `distinct` is False. With `contexts` (n, k) there is a choice for each; all are
-        made at this moment, from told rewards only, as by `choose_many`. On an error nothing changes.
+        there are enough of them, unless `distinct` is False. With `contexts` (n, k) there is one choice for each
+        context; all are made now, from told rewards only, as in `choose_many`. On an error nothing changes.
         """
         if contexts is not None:
             if context is not None or n is not None:
-                raise InvalidInput("contexts come without context and n: there is one choice for each")
+                raise InvalidInput("pass contexts without context and n: there is one choice for each of them")
             offer = many.as_offer(self.state.moment.model, self._actions, contexts, arms)
             found = _decided(self, self._noted(), offer, track_regret=self.track_regret)
             options = {"track_regret": self.track_regret, "remembered": self.keep_history}
@@ -177,9 +180,9 @@ class Policy:
         return choices[0] if n is None else choices
 
     def adopt(self, action: ArrayLike, *, context: ArrayLike | None = None) -> Choice:
-        """Register an action chosen elsewhere as a choice of this policy, whose reward will be told.
+        """Register an action chosen elsewhere as a choice of this policy whose reward will be told.
 
-        Use it for experiments already under way, and for actions a user wants tried. It counts in regret bounds.
+        Use it for experiments already under way, or to try an action of your own. It counts in regret bounds.
         """
         turn = self._turn(None, context, "arms")
         before = np.empty(0) if turn.context is None else turn.context
@@ -198,31 +201,30 @@ class Policy:
     ) -> Self:
         """Learn the reward of one choice or several, given as Choices or ids; late and in any order.
 
-        Rewards count in order of arrival. That is valid when the noise is independent given the actions and a
-        reward's value does not affect when, or whether, it arrives. With `strict=True` they count in order
-        of play, later ones waiting for earlier ones, which is valid whatever decides when they arrive. On an error
-        nothing changes.
+        Rewards count in order of arrival. That is valid if the noise is independent given the actions and a reward's
+        value does not affect when, or whether, it arrives. With `strict=True` they count in order of play, with later
+        ones waiting for earlier ones, which is valid whatever decides when they arrive. On an error nothing changes.
         """
         told = parse_told(self.state, choice, reward, sigma)
         self.state = self.state.holding(*told) if self.strict else self.state.told(*told)
         return self
 
     def cancel(self, choice: Choice | int, *, played: bool = False) -> Self:
-        """Give up on a choice whose reward will never come: never played, or `played` and the reward was lost.
+        """Give up on a choice whose reward will never come: it was never played, or `played` and its reward was lost.
 
-        It is no longer pending, and counts in regret bounds only if it was played. For bounds to stay valid, the
-        reason why a reward was lost must have nothing to do with its value.
+        It is no longer pending, and counts in regret bounds only if it was played. For bounds to stay valid, whether a
+        reward is lost must not depend on its value.
         """
         happened = flag(played, "played")
         self.state = self.state.without(self.state.awaited(choice, held=True), played=happened)
         return self
 
     def choose_many(self, contexts: ArrayLike | None = None, *, arms: Region | ArrayLike | None = None) -> Decisions:
-        """What to play for many contexts (n, k) at once, as arrays: indices of arms, and lower and upper bounds.
+        """Choose for many contexts (n, k) at once; returns arrays: indices of arms, and lower and upper bounds.
 
         `arms` are the policy's own unless given: (K, m) for all, or (n, K, m), one set for each decision. All decisions
-        are made at this moment, from told rewards only; none is registered, so `learn(decisions.rows, rewards)` takes
-        the place of `tell`, and they do not count in regret bounds. Asking again without new rewards decides the same.
+        are made now, from told rewards only. None is registered, so use `learn(decisions.rows, rewards)` instead of
+        `tell`; they do not count in regret bounds. Asking again without new rewards gives the same decisions.
         """
         offer = many.as_offer(self.state.moment.model, self._actions, contexts, arms)
         return _decided(self, self._noted(), offer, track_regret=False)
@@ -239,9 +241,10 @@ class Policy:
         context: ArrayLike | None = None,
         proof: str | None = None,
     ) -> Certificate:
-        """The action with the largest lower bound, over the policy's own actions or others, and how far off it may be.
+        """The action with the largest lower bound, among the policy's actions or others, and how much better any other
+        may be.
 
-        `proof` forces one method over a box: "branch-and-bound", "range" or "search". Print it to read it.
+        `proof` requires one method over a box: "branch-and-bound", "range" or "search". Print the result to read it.
         """
         turn = self._turn(over, context, "over")
         state = self._noted()
@@ -253,11 +256,11 @@ class Policy:
         return dataclasses.replace(found, action=action, trusted=not self.state.refuted)
 
     def audit(self) -> Audit:
-        """What the data so far say about the assumptions; print it to read it."""
+        """What the data so far say about the assumptions; print the result to read it."""
         return self.sequence.audit()
 
     def regret_bound(self) -> RegretBound:
-        """Bounds on the regret of all choices so far; print it to read it."""
+        """Bounds on the regret of all choices so far; print the result to read them."""
         state = self._noted()
         hindsight, proof = None, None
         if self.keep_history:
@@ -277,12 +280,12 @@ class Policy:
         )
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything needed to resume: numbers, strings, arrays, lists and dicts of them."""
+        """Everything needed to resume, as numbers, strings, arrays, and lists and dicts of these."""
         return stored.state_dict(self)
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any], features: FeatureMap | int | None = None) -> Self:
-        """The policy that `state_dict` described; pass `features` again if they are a user's function."""
+        """The policy that `state_dict` described; pass `features` again if they are your own function."""
         check_type(state, cls.__name__, stored.names_of(cls))
         fields = checked(stored.POLICY, state, "policy")
         with reading(cls.__name__):

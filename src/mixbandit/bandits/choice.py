@@ -27,9 +27,9 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class Choice:
-    """What to play, with bounds as of the moment of choice, from the rewards told by then.
+    """What to play, with bounds from the rewards told when it was chosen.
 
-    Bounds are computed when first read, unless they are given.
+    Bounds are computed when first read, unless given.
     """
 
     id: int
@@ -82,7 +82,7 @@ class Choice:
 
     @property
     def trusted(self) -> bool:
-        """False if the data had refuted the assumptions: nothing is guaranteed then."""
+        """False if the data had refuted the assumptions, so that nothing is guaranteed."""
         return self.known.trusted
 
     @property
@@ -111,7 +111,7 @@ class Choice:
     def _computed(self) -> Known:
         moment = self.moment
         if moment is None:
-            raise InvalidInput(f"choice {self.id} came with neither bounds nor a moment to compute them from")
+            raise InvalidInput(f"choice {self.id} has neither bounds nor a moment to compute them from")
         direction = moment.directions(self.row[None]) if self.direction is None else self.direction
         low, high, contradicts = moment.response.ends(*(self.within or moment.exact).ends(direction))
         width = None if self.optimum is None else max(moment.response.most(self.optimum), high) - low

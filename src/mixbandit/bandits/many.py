@@ -69,7 +69,7 @@ def as_offer(model: Model, own: Region | None, contexts: ArrayLike | None, arms:
     if arms is None or isinstance(arms, Arms | Box):
         region = own if arms is None else arms
         if not isinstance(region, Arms):
-            raise InvalidInput(f"many decisions need arms, got {shown(region)}")
+            raise InvalidInput(f"choose_many needs arms, got {shown(region)}")
         rows: Array = region.actions
     else:
         rows = as_float_array(arms, "arms")
@@ -89,7 +89,9 @@ def as_offer(model: Model, own: Region | None, contexts: ArrayLike | None, arms:
         raise InvalidInput(f"the features take {width} inputs: actions of {rows.shape[-1]} leave no room for contexts")
     before = as_rows(contexts, missing, "contexts")
     if rows.ndim == 3 and len(rows) != len(before):
-        raise InvalidInput(f"{len(before)} contexts came with {len(rows)} sets of arms")
+        raise InvalidInput(
+            f"there must be one set of arms per context, got {len(rows)} sets for {len(before)} contexts"
+        )
     return Offer(before, rows)
 
 

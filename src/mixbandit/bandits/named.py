@@ -26,17 +26,17 @@ Words = dict[str, Any]
 class UCB(Policy):
     """Play the action with the largest centre + `exploration`·half-width of its interval; at 1, the upper bound.
 
-    `alpha` acts on closed-form bounds at that multiplier (AMM-UCB), or, given a list of them, on the best of theirs for
-    each action (DMM-UCB); None acts on the exact ones (CMM-UCB). `exploration` below 1 is greedier and often earns
-    more; it changes how the policy acts, never what it reports: bounds, certificates and data-dependent regret bounds
-    stay those of `sequence`, unscaled, and hold. What you lose are the regret bounds known in advance
-    (`regret.worst_case`), which need exploration ≥ 1; `guarantee` says so too.
+    With `alpha` it acts on closed-form bounds at that multiplier (AMM-UCB), or, given a list of them, on the best such
+    bound for each action (DMM-UCB); with None, on the exact bounds (CMM-UCB). `exploration` below 1 is greedier and
+    often earns more. It changes how the policy acts, never what it reports: bounds, certificates and data-dependent
+    regret bounds are those of `sequence`, unscaled, and hold. Only the regret bounds known in advance
+    (`regret.worst_case`) are lost, because they need exploration ≥ 1; `guarantee` mentions this too.
 
     The other options are those of `Policy`.
     """
 
     alpha: float | tuple[float, ...] | None = setting(
-        "rule.alpha", "The multiplier that it acts on, or several; None for exact bounds."
+        "rule.alpha", "The multiplier, or several, of the bounds it acts on; None for exact bounds."
     )
     exploration: float = setting("rule.exploration", "The factor on half-widths, for acting.")
 
@@ -77,7 +77,7 @@ class ThompsonSampling(Policy):
 
 
 class UniformSampling(Policy):
-    """Play actions uniformly at random. It reports what it learns like any other policy."""
+    """Play actions uniformly at random; it reports bounds like any other policy."""
 
     def __init__(self, sequence: ConfidenceSequence, actions: Actions = None, **options: Any) -> None:
         super().__init__(sequence, actions, rule=Uniformly(), **options)
@@ -193,7 +193,7 @@ class FreqTS(Named, ThompsonSampling):
 
 
 class Greedy(Named, UCB):
-    """A baseline: play what the ridge estimate at α₀ rates best, which is optimism without exploration."""
+    """A baseline: play the action that the ridge estimate at α₀ rates best, which is optimism without exploration."""
 
     @staticmethod
     def _parts(features: Phi, stated: Words, given: Words) -> tuple[ConfidenceSequence, ActingRule]:
@@ -229,7 +229,7 @@ POLICIES: dict[str, type[Policy]] = {
 
 
 def policy_from_state_dict(state: Mapping[str, Any], features: FeatureMap | int | None = None) -> Policy:
-    """The policy, of any kind, that `state_dict` described; pass `features` again if they are a user's function."""
+    """The policy, of any kind, that `state_dict` described; pass `features` again if they are your own function."""
     kind = state.get("type") if isinstance(state, Mapping) else None
     if not isinstance(kind, str) or kind not in POLICIES:
         raise DamagedState(f"a policy of unknown type {shown(kind)}")

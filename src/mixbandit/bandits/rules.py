@@ -1,4 +1,4 @@
-"""Acting rules pick what to play from what is known at a moment. Bounds hold whatever rule acts.
+"""Acting rules decide what to play from what is known at a moment. Bounds hold whatever rule acts.
 
 | symbol | meaning |
 |---|---|
@@ -45,14 +45,14 @@ class ActingRule(abc.ABC):
 
     name: ClassVar[str]
     randomised: ClassVar[bool] = False
-    """Whether it draws at random, other than to break ties."""
+    """Whether it draws at random, apart from breaking ties."""
 
     def check(self, moment: Moment) -> None:
         """Refuse a kind of sequence for which there is no theory."""
         known = THEORY.get(self.name)
         if known is not None and moment.rule.kind not in known:
             raise NoTheory(
-                f"{self.name} acts on {_TAKES[self.name]}: there is no theory for {moment.rule.kind!r} sequences"
+                f"{self.name} needs {_TAKES[self.name]}: there is no theory for {moment.rule.kind!r} sequences"
             )
 
     def reported(self, moment: Moment) -> ConfidenceSet:
@@ -60,7 +60,7 @@ class ActingRule(abc.ABC):
         return moment.exact
 
     def prepare(self, moment: Moment) -> None:
-        """Compute what `select` needs anyway; checking whether the data refute the assumptions is then cheap."""
+        """Compute what `select` needs anyway, which makes it cheap to check whether the data refute the assumptions."""
 
     @abc.abstractmethod
     def select(self, moment: Moment, field: Field, round_: int) -> Selection:
@@ -92,8 +92,8 @@ class ActingRule(abc.ABC):
 class Optimism(ActingRule):
     """Play the largest centre + `exploration`·half-width of an interval; at 1, the upper bound.
 
-    `alpha` acts on closed-form bounds at that multiplier, a list of multipliers on the best of theirs for each action,
-    None on exact ones.
+    With `alpha` it acts on closed-form bounds at that multiplier, or, given a list, on the best such bound for each
+    action; with None, on exact bounds.
     """
 
     name = "optimism"
@@ -129,7 +129,7 @@ class Optimism(ActingRule):
         if self.exploration < 1.0:
             return (
                 f"With exploration={self.exploration:g} < 1 no regret bound is known in advance: an action that may "
-                "be the best can be ignored for ever."
+                "be the best can be ignored forever."
             )
         theorem = moment.rule.regret_theorem_alpha
         # The best of several closed forms is at most that of the theorem, if it is among them.
@@ -182,8 +182,8 @@ class Thompson(ActingRule):
         super().check(moment)
         if moment.rule.dim is None:
             raise NoTheory(
-                f"{self.name} draws a parameter vector, which functions of a kernel do not have: use features, such as "
-                "a RandomFourier map"
+                f"{self.name} draws a parameter vector, which kernel models do not have: use features, such as a "
+                "RandomFourier map"
             )
 
     def select(self, moment: Moment, field: Field, round_: int) -> Selection:

@@ -73,10 +73,10 @@ class State(NamedTuple):
         if found is None:
             known = 0 <= number < self.rounds
             waiting = ", ".join(str(c.id) for c, _ in zip(persistent.values(self.pending), range(5), strict=False))
-            problem = "has been told or cancelled already" if known else "is unknown"
+            problem = "has already been told or cancelled" if known else "is unknown"
             raise InvalidInput(f"choice {shown(int(number))} {problem}; waiting for rewards: {waiting or 'none'}")
         if not held and self.held is not persistent.EMPTY and persistent.get(self.held, found.id) is not None:
-            raise InvalidInput(f"choice {number} has been told already; its reward waits for earlier choices")
+            raise InvalidInput(f"choice {number} has already been told; its reward waits for earlier choices")
         if choice is not found and isinstance(choice, Choice) and not np.array_equal(choice.action, found.action):
             raise InvalidInput(f"choice {number} was made by another bandit: its action is {choice.action}")
         return found
@@ -193,7 +193,7 @@ def parse_told(
         given = _several(choice)
         values = as_float_array(reward, "reward").ravel()
         if len(values) != len(given):
-            raise InvalidInput(f"{len(given)} choices came with {len(values)} rewards")
+            raise InvalidInput(f"there must be one reward per choice, got {len(values)} for {len(given)}")
         choices = [state.awaited(each) for each in given]
         if len({each.id for each in choices}) != len(choices):
             raise InvalidInput("a choice occurs twice in one call")

@@ -175,7 +175,7 @@ class KernelRidge:
         raise InvalidInput("functions of a kernel have no parameter vector")
 
     def sample(self, rng: np.random.Generator, spread: float) -> Array:
-        raise InvalidInput("functions of a kernel cannot be drawn: use features for Thompson sampling")
+        raise InvalidInput("kernel models cannot be sampled: use features for Thompson sampling")
 
     def _whitened(self, directions: Sections) -> Array:
         """Λ⁻¹Wk(x), (t, n)."""

@@ -58,7 +58,7 @@ class Decomposed(abc.ABC):
 
     def coordinates(self, theta: Array) -> tuple[Array, Array]:
         """A parameter (d,) in the range of the rows, (rank,), and its part outside, where there are features."""
-        raise InvalidInput("functions of a kernel have no parameter vector: ask for bounds at actions instead")
+        raise InvalidInput("kernel models have no parameter vector: ask for bounds at actions instead")
 
     @property
     @abc.abstractmethod

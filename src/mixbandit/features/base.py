@@ -52,7 +52,7 @@ class Layer(NamedTuple):
 
 
 class FeatureMap(abc.ABC):
-    """Base class: checks shapes once, so that a map only implements `evaluate` and `pullback` on valid rows."""
+    """Base class: it checks shapes once, so a map only implements `evaluate` and `pullback` on valid rows."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -146,7 +146,7 @@ class FeatureMap(abc.ABC):
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> FeatureMap:
         name = parameters.get("name") or parameters.get("type")
-        raise InvalidInput(f"the feature map {name!r} is code and is not stored: pass it again as `features`")
+        raise InvalidInput(f"the feature map {name!r} is user code and is not stored: pass it again as `features`")
 
 
 class _Restricted(FeatureMap):
@@ -169,7 +169,7 @@ class _Restricted(FeatureMap):
 
 
 class Identity(FeatureMap):
-    """φ(a) = a: vectors as they are."""
+    """φ(a) = a: vectors unchanged."""
 
     lipschitz = 1.0
 
@@ -196,9 +196,9 @@ class Identity(FeatureMap):
 class FromCallable(FeatureMap):
     """Features from a user's function (n, dim_in) → (n, dim).
 
-    `vjp(actions, v)` is optional; without it gradients are central differences, 2·dim_in extra evaluations of
-    `function`. The output of the function is checked on every call. `lipschitz` states that
-    ‖function(a) − function(a')‖ ≤ lipschitz·‖a − a'‖; if given, certificates over a box rely on it.
+    `vjp(actions, v)` is optional; without it, gradients are central differences, which take 2·dim_in extra evaluations
+    of `function`. The output of the function is checked on every call. `lipschitz` states that ‖function(a) −
+    function(a')‖ ≤ lipschitz·‖a − a'‖; if given, certificates over a box rely on it.
     """
 
     def __init__(
@@ -254,18 +254,18 @@ class FromCallable(FeatureMap):
         try:
             return {"name": name, **super()._parameters()}
         except Exception as error:  # a user's function may raise anything at actions it was not made for
-            raise NotStorable(f"{name} has no values at the actions used to verify it: {error}") from error
+            raise NotStorable(f"{name} has no values at the actions that verify it: {error}") from error
 
 
 def as_feature_map(features: FeatureMap | int | Any) -> FeatureMap:
-    """A feature map from a map or from an int d (vectors of length d as they are)."""
+    """A feature map from a map or from an int d (vectors of length d, unchanged)."""
     if isinstance(features, FeatureMap):
         return features
     if is_integer(features):
         return Identity(features)
     raise InvalidInput(
-        "features must be a feature map or an integer d (vectors of length d as they are), "
-        f"got {shown(features)}; wrap a function as FromCallable(function, dim_in, dim)"
+        f"features must be a feature map or an integer d (vectors of length d, unchanged), got {shown(features)}; "
+        "wrap a function as FromCallable(function, dim_in, dim)"
     )
 
 

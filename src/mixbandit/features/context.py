@@ -31,7 +31,7 @@ from mixbandit.features.random import RandomFourier, RandomLayer
 class Interaction(FeatureMap):
     """φ(x, a) = φ_c(x) ⊗ φ_a(a): every feature of the context times every feature of the action.
 
-    Rows are (context, action). An integer d means vectors of length d as they are.
+    Rows are (context, action). An integer d means vectors of length d, unchanged.
     """
 
     def __init__(self, context: FeatureMap | int, action: FeatureMap | int) -> None:
@@ -81,7 +81,7 @@ def _products(left: Array, right: Array) -> Array:
 
 
 class WithConstant(FeatureMap):
-    """(value, φ(a)): an intercept next to other features, which then need not spend the norm bound on it."""
+    """(value, φ(a)): an intercept beside other features, so they need not spend the norm bound on it."""
 
     def __init__(self, features: FeatureMap | int, value: float = 1.0) -> None:
         self.features, self.value = as_feature_map(features), positive(value, "value")
@@ -139,7 +139,7 @@ class Disjoint(FeatureMap):
     """φ(x, k) = e_k ⊗ φ_c(x): a separate parameter vector for each of `arms` arms.
 
     Rows are (context, k) with k = 0, …, arms − 1; the actions are then `Arms(range(arms))`. The dimension is
-    arms·φ_c.dim, and updates cost its square: meant for tens of arms, not thousands.
+    arms·φ_c.dim, and updates cost its square: use it for tens of arms, not thousands.
     """
 
     def __init__(self, context: FeatureMap | int, arms: int) -> None:
@@ -229,8 +229,8 @@ def features_from_state_dict(state: Mapping[str, Any], given: FeatureMap | int |
         dims, expected = (original.dim_in, original.dim), original.evaluate(original.probes())
     if (features.dim_in, features.dim) != dims:
         raise InvalidInput(
-            f"the stored features go from dimension {dims[0]} to {dims[1]}, "
-            f"the given ones from {features.dim_in} to {features.dim}"
+            f"the stored features map dimension {dims[0]} to {dims[1]}, but the given ones map {features.dim_in} to "
+            f"{features.dim}"
         )
     found = features.evaluate(features.probes())
     if found.shape != expected.shape or not np.allclose(found, expected, rtol=1e-9, atol=1e-12):

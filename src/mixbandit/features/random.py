@@ -176,7 +176,7 @@ class RandomFourier(_RandomAffine):
 class RandomLayer(_RandomAffine):
     """One random hidden layer g(W(2a − 1) + β)/√d, W_ij ~ N(0, 1/dim_in), β ~ N(0, 1).
 
-    `activation` is "tanh", "relu" or "sigmoid". Made for actions in the unit box: 2a − 1 centres them.
+    `activation` is "tanh", "relu" or "sigmoid". It is meant for actions in the unit box: 2a − 1 centres them.
     """
 
     _stretch = 2.0

@@ -31,9 +31,9 @@ class Kernel(abc.ABC):
     __array_ufunc__ = None  # numpy's numbers and arrays leave products with a kernel to the kernel
 
     dim_in: int | None = None
-    """The length that rows must have; None if any will do."""
+    """The length that rows must have; None if any length works."""
     least_dim_in: int = 0
-    """The length that rows must have at least."""
+    """The smallest length that rows may have."""
     differentiable: bool = True
     """Whether the kernel has derivatives everywhere; if not, `pullback` counts those that do not exist as 0."""
     constant_diagonal: bool = False
@@ -97,7 +97,7 @@ class Kernel(abc.ABC):
         return out
 
     def on(self, columns: Sequence[int]) -> OnColumns:
-        """The same kernel of some columns of the rows, in this order."""
+        """The same kernel on some columns of the rows, in this order."""
         return OnColumns(self, columns)
 
     def settings(self) -> dict[str, Any] | None:
@@ -108,7 +108,7 @@ class Kernel(abc.ABC):
         """What `kernel_from_state_dict` needs to build this kernel again."""
         settings = self.settings()
         if settings is None:
-            raise NotStorable(f"{type(self).__name__} is code and cannot be stored by mixbandit")
+            raise NotStorable(f"{type(self).__name__} is user code, which mixbandit cannot store")
         return {"type": type(self).__name__, **{name: _stored(value) for name, value in settings.items()}}
 
     def __add__(self, other: Kernel | float) -> Kernel:
@@ -194,7 +194,7 @@ class _Combined(Kernel):
 
 
 class SumKernel(_Combined):
-    """k = Σ_l k_l, what `+` makes."""
+    """k = Σ_l k_l, the result of `+`."""
 
     def matrix(self, A: Array, B: Array) -> Array:
         return in_blocks(lambda a, b: _total([kernel.matrix(a, b) for kernel in self.kernels]), A, B)
@@ -219,7 +219,7 @@ class SumKernel(_Combined):
 
 
 class ProductKernel(_Combined):
-    """k = Π_l k_l, what `*` makes."""
+    """k = Π_l k_l, the result of `*`."""
 
     def matrix(self, A: Array, B: Array) -> Array:
         return in_blocks(lambda a, b: _product([kernel.matrix(a, b) for kernel in self.kernels]), A, B)
@@ -269,7 +269,7 @@ class ProductKernel(_Combined):
 
 
 class OnColumns(Kernel):
-    """k(a, b) = kernel(a_columns, b_columns), what `kernel.on(columns)` makes."""
+    """k(a, b) = kernel(a_columns, b_columns), the result of `kernel.on(columns)`."""
 
     def __init__(self, kernel: Kernel, columns: Sequence[int]) -> None:
         self.kernel, self.columns = _as_member(kernel, "kernel"), as_columns(columns, "columns")
@@ -314,11 +314,11 @@ class OnColumns(Kernel):
         return {"kernel": self.kernel, "columns": self.columns}
 
 
-_WRAP = "wrap one of scikit-learn as SklearnKernel(kernel)"
+_WRAP = "wrap a scikit-learn kernel as SklearnKernel(kernel)"
 
 
 def _as_member(kernel: Any, name: str) -> Kernel:
-    return instance_of(kernel, Kernel, name, f"a kernel of mixbandit ({_WRAP})")
+    return instance_of(kernel, Kernel, name, f"a mixbandit kernel ({_WRAP})")
 
 
 def _operand(other: Any) -> Kernel:

@@ -76,12 +76,13 @@ class OverlapKernel(_Derived):
 class ConditionalKernel(_Derived):
     """g(a)g(b)·kernel(a, b) + (1 − g(a))(1 − g(b)), where g is the sum of the columns `active`.
 
-    For what exists only for some categories of a parent: `active` are the one-hot columns of these, so that g is 1 or
-    0. Two rows that have it are compared by `kernel`, two that do not are the same, others have covariance 0.
+    For a parameter that exists only for some categories of a parent: `active` are the one-hot columns of these
+    categories, so g is 1 or 0. Two rows that have the parameter are compared by `kernel`, two that do not are equal,
+    and mixed pairs have covariance 0.
     """
 
     def __init__(self, kernel: Kernel, active: Sequence[int]) -> None:
-        self.kernel = instance_of(kernel, Kernel, "kernel", "a kernel of mixbandit")
+        self.kernel = instance_of(kernel, Kernel, "kernel", "a mixbandit kernel")
         self.active = as_columns(active, "active")
         inside = ProductKernel([_Gate(0.0, 1.0).on(self.active), kernel])
         super().__init__(SumKernel([inside, _Gate(1.0, -1.0).on(self.active)]))

@@ -17,17 +17,17 @@ _STEP = float(np.cbrt(np.finfo(np.float64).eps))
 
 
 class SklearnKernel(Kernel):
-    """A kernel of scikit-learn, from `sklearn.gaussian_process.kernels`, with the parameters that it has now.
+    """A kernel from `sklearn.gaussian_process.kernels`, with its current parameters.
 
-    Gradients are central differences. There are no bounds over cells, and it cannot be stored. White noise is no
+    Gradients are central differences. There are no bounds over cells, and it cannot be stored. White noise is not a
     function of two actions: state it as `sigma`.
     """
 
     def __init__(self, kernel: Any) -> None:
         if not _is_sklearn_kernel(kernel):
-            raise InvalidInput(f"kernel must be a kernel object of scikit-learn, got {shown(kernel)}")
+            raise InvalidInput(f"kernel must be a scikit-learn kernel object, got {shown(kernel)}")
         if any(type(part).__name__ == "WhiteKernel" for part in (kernel, *kernel.get_params().values())):
-            raise InvalidInput(f"kernel must not contain white noise, which is stated as sigma, got {shown(kernel)}")
+            raise InvalidInput(f"kernel must not contain white noise, got {shown(kernel)}: state it as sigma")
         self.kernel = copy.deepcopy(kernel)
 
     def matrix(self, A: Array, B: Array) -> Array:
@@ -67,7 +67,7 @@ def as_kernel(kernel: Any) -> Kernel:
     if _is_sklearn_kernel(kernel):
         return SklearnKernel(kernel)
     raise InvalidInput(
-        f"kernel must be a kernel of mixbandit or of scikit-learn, such as RBF(0.5), got {shown(kernel)}"
+        f"kernel must be a mixbandit or scikit-learn kernel, such as RBF(0.5), got {shown(kernel)}"
         + ("; it is a class: call it first" if isinstance(kernel, type) else "")
     )
 

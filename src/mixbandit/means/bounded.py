@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixbandit._checks import Array
-from mixbandit.errors import InvalidInput
+from mixbandit.errors import STATEMENTS, InvalidInput
 from mixbandit.means.kinds import Interval, Range, Record
 from mixbandit.means.portfolio import Tally, log_beta_path, log_path, log_wealth, lowest, tally
 
@@ -29,8 +29,8 @@ class Bounded:
         if outside.any():
             at = int(np.argmax(outside))
             raise InvalidInput(
-                f"values[{at}] is {values[at]:g}, outside reward_range ({self.low:g}, {self.high:g}), which must "
-                "contain every result; state sigma or noise if single results may leave it"
+                f"values[{at}] is {values[at]:g}, outside reward_range ({self.low:g}, {self.high:g}), which "
+                f"must contain every result; state sigma or noise if single results may lie outside; {STATEMENTS}"
             )
 
     def terms(self, values: Array, samples: Array) -> Array:

@@ -21,7 +21,7 @@ _MARGIN = 1e-6  # in nats
 
 @dataclass(frozen=True)
 class MeanComparison:
-    """mean(a) − mean(b), with probability ≥ 1 − δ at all times at once between `lower` and `upper`."""
+    """With probability ≥ 1 − δ, at all times at once, mean(a) − mean(b) lies between `lower` and `upper`."""
 
     lower: float
     upper: float
@@ -44,19 +44,19 @@ def compare_means(
     sigma: float | None = None,
     noise: str | None = None,
 ) -> MeanComparison:
-    """Bounds on mean(a) − mean(b), which hold however often you look and whenever you stop.
+    """Bounds on mean(a) − mean(b) that hold however often you look and whenever you stop.
 
-    What is known of values is stated as for `MeanSequence`. `paired`: a_values[i] and b_values[i] belong together, as
-    two models' results on one row. Then only their differences count, and pairs that are equal hardly widen the
-    interval. Otherwise values must have their expectation given all values before them, of both sides: two independent
-    sides do, in whatever order their values came; results on the same rows do not.
+    State what is known about values as for `MeanSequence`. `paired`: a_values[i] and b_values[i] belong together, such
+    as two models' results on one row. Then only their differences count, and equal pairs hardly widen the interval. If
+    not paired, the expectation of each value must be the mean of its side, given all earlier values of both sides. That
+    holds for two independent sides, in whatever order their values came, but not for results on the same rows.
     """
     level = error_probability(delta)
     together = flag(paired, "paired")
     known: dict[str, Any] = {"sigma": sigma, "noise": noise}
     if together:
         if a_samples is not None or b_samples is not None:
-            raise InvalidInput("samples do not apply to pairs: their differences are single values; leave them out")
+            raise InvalidInput("samples do not apply to pairs, whose differences are single values: leave them out")
         return _paired(a_values, b_values, reward_range, level, known)
     a = MeanSequence(reward_range, 0.5 * level, **known).update(a_values, a_samples)
     b = MeanSequence(reward_range, 0.5 * level, **known).update(b_values, b_samples)

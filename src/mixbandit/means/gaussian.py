@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from mixbandit._checks import LARGEST_DATUM, Array, check_finite
-from mixbandit.errors import AssumptionsRefuted, InvalidInput
+from mixbandit.errors import STATEMENTS, AssumptionsRefuted, InvalidInput
 from mixbandit.means.kinds import Interval, Range, Record
 
 PRIOR_SCALE = 1.0
@@ -66,8 +66,9 @@ class UnknownLevel:
         for end in self.range or ():
             if np.count_nonzero(values == end) + np.count_nonzero(seen.values == end) > 1:
                 raise InvalidInput(
-                    f"several values equal {end:g}, an end of reward_range: noise that piles up there is not Gaussian, "
-                    "and bounds would be wrong; leave out noise to use the range alone, or state samples"
+                    f"several values equal {end:g}, an end of reward_range: noise that piles up there is not "
+                    "Gaussian, and bounds would be wrong; leave out noise to use the range alone, or state samples; "
+                    f"{STATEMENTS}"
                 )
 
     def terms(self, values: Array, samples: Array) -> Array:

@@ -34,7 +34,7 @@ from mixbandit._schema import (
     record,
     require,
 )
-from mixbandit.errors import AssumptionsMissing, DamagedState, InvalidInput
+from mixbandit.errors import STATEMENTS, AssumptionsMissing, DamagedState, InvalidInput
 from mixbandit.means.bounded import Bounded
 from mixbandit.means.gaussian import KnownLevel, UnknownLevel
 from mixbandit.means.kinds import Kind, Range, Record
@@ -47,17 +47,17 @@ ALTERNATIVES = ("two-sided", "greater", "less")
 
 
 class MeanSequence:
-    """Bounds on the mean of values, right at all times at once with probability ≥ 1 − `delta`.
+    """Bounds on the mean of values that hold at all times at once with probability ≥ 1 − `delta`.
 
-    Look after every value and stop when you like: that is covered. Each value must have the same expectation given
-    those before it; independent values of one mean do. What is known of them is one of
+    You may look after every value and stop when you like. Each value must have the same expectation given those before
+    it, as independent values of one mean do. State one of
 
-    - `reward_range=(low, high)` alone: every single result lies in it. Bounds adapt to how far results spread. Values
-      that are means of several results say so in `update(values, samples=…)`.
-    - `sigma`: values are sub-Gaussian of this level; those of other levels say so in `update(values, sigma=…)`.
-      `reward_range` bounds the mean, not the values; None if nothing does.
-    - `noise="gaussian"`: values are Gaussian, of one level that is learnt. Some 5 to 10 values say nothing yet. The
-      promise ends where values are not Gaussian, as accuracies near 1.
+    - `reward_range=(low, high)` alone: every single result lies in it. Bounds adapt to the spread of the results. For
+      values that are means of several results, use `update(values, samples=…)`.
+    - `sigma`: values are sub-Gaussian of this level; for values of other levels, use `update(values, sigma=…)`.
+      `reward_range` bounds the mean, not the values; use None if nothing does.
+    - `noise="gaussian"`: values are Gaussian, of one level that is learnt. The first 5 to 10 values say nothing yet.
+      Nothing is promised for values that are not Gaussian, such as accuracies near 1.
     """
 
     def __init__(
@@ -97,8 +97,8 @@ class MeanSequence:
     def update(self, values: ArrayLike, samples: ArrayLike | None = None, *, sigma: ArrayLike | None = None) -> Self:
         """Learn one value or many, in order. On an error nothing changes.
 
-        `samples`: each value is the mean of this many results in `reward_range`; one number, or one per value.
-        `sigma`: the noise levels of these values, known before they were, where they are not the stated one.
+        `samples`: each value is the mean of this many results in `reward_range`; one number, or one per value. `sigma`:
+        the noise levels of these values, known before the values were, if they differ from the stated one.
         """
         known = as_vector(values, None, "values")
         return self._learn(known, self._weights(samples, sigma, len(known)))
@@ -139,18 +139,19 @@ class MeanSequence:
         return self.interval()[1]
 
     def log_evalue(self, mean: float) -> float:
-        """The logarithm of the evidence against this mean. If it is true, that ever reaches 1/x with probability ≤ x.
+        """The logarithm of the evidence against this mean. If the mean is right, the evidence ever reaches 1/x with
+        probability ≤ x.
 
-        Without `noise="gaussian"` it is an e-value. With it only this statement holds: do not multiply or average it
-        with other e-values.
+        Without `noise="gaussian"` the evidence is an e-value. With it, only the statement above holds: do not multiply
+        or average it with other e-values.
         """
         return self.kind.log_evalue(self.record, self._candidate(mean)) if self.t else 0.0
 
     def pvalue(self, mean: float, alternative: str = "two-sided") -> float:
-        """The p-value of "the mean is `mean`", which may be read at any time, and never rises.
+        """The p-value of "the mean is `mean`", which may be read at any time and never rises.
 
         It is one over the largest evidence so far. `alternative="greater"` tests "the mean is at most `mean`", "less"
-        "at least". The test and the interval are the same thing while the evidence is at its largest now.
+        tests "at least". The test and the interval agree whenever the evidence is at its largest.
         """
         candidate, side = self._candidate(mean), one_of(alternative, ALTERNATIVES, "alternative")
         if not self.t:
@@ -193,7 +194,9 @@ class MeanSequence:
     def _weights(self, samples: ArrayLike | None, sigma: ArrayLike | None, n: int) -> Array:
         if sigma is not None:
             if self.sigma is None:
-                raise InvalidInput("noise levels of single values need a stated sigma, which this sequence lacks")
+                raise InvalidInput(
+                    "noise levels of single values need a stated sigma, which this sequence does not have"
+                )
             if samples is not None:
                 raise InvalidInput("state samples or sigma of values, not both")
             levels = as_float_array(sigma, "sigma")
@@ -203,8 +206,8 @@ class MeanSequence:
             return np.ones(n)
         if not self.kind.counts_samples:
             raise InvalidInput(
-                "samples states how results in reward_range were averaged; sigma and noise speak of values as they "
-                "are: state one or the other"
+                "samples says how many results in reward_range a value averages; sigma and noise are about the "
+                f"values themselves: state one or the other; {STATEMENTS}"
             )
         return as_samples(samples, n)
 
@@ -221,8 +224,8 @@ def error_probability(delta: float) -> float:
     known = probability(delta, "delta")
     if known > 0.5:
         raise InvalidInput(
-            f"delta is the probability of an error, got {known:g}; for intervals that hold with probability {known:g}, "
-            f"pass delta={1.0 - known:g}"
+            f"delta is the probability of an error, got {known:g}; for intervals that hold with probability "
+            f"{known:g}, state delta={1.0 - known:g}"
         )
     return known
 
@@ -238,7 +241,7 @@ def precisions(sigma: float, levels: Array) -> Array:
     if wrong.any():
         given = float(levels[int(np.argmax(wrong))])
         raise InvalidInput(
-            f"sigma of a value must be positive, and within a millionfold of the stated {sigma:g}, got {given:g}"
+            f"sigma of a value must be positive and within a factor of a million of the stated {sigma:g}, got {given:g}"
         )
     return np.asarray((sigma / levels) ** 2)
 
@@ -270,7 +273,7 @@ def _kind(reward_range: Range | None, sigma: float | None, noise: str | None) ->
     if reward_range is None:
         raise AssumptionsMissing(
             "nothing bounds the noise: state reward_range=(low, high) that contains every result, sigma, or "
-            'noise="gaussian"'
+            f'noise="gaussian"; {STATEMENTS}'
         )
     return Bounded(reward_range)
 

@@ -1,4 +1,4 @@
-"""Mixtures, each a forecaster: before a reward is seen it predicts a mean and a variance for it."""
+"""Mixtures. Each is a forecaster: it predicts a mean and a variance for a reward before the reward is seen."""
 
 from collections.abc import Mapping
 from typing import Any

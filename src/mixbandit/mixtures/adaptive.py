@@ -41,10 +41,10 @@ _ROUNDING = 1e-6
 
 
 class Adaptive(Mixture):
-    """Forecasts that learn: the posterior of a Gaussian process under noise variance `beta` (default 4σ²).
+    """Forecasts that learn: the posterior of a Gaussian process with noise variance `beta` (default 4σ²).
 
-    Without `kernel` the process is that of the sequence: with features the linear one, θ ~ N(0, I), at O(d²) a reward;
-    with a kernel, O(t²).
+    Without `kernel` the process is that of the sequence: with features, the linear one, θ ~ N(0, I), at O(d²) per
+    reward; with a kernel, O(t²).
     """
 
     def __init__(self, beta: float | None = None, kernel: KernelFunction | None = None) -> None:

@@ -139,8 +139,8 @@ class Bank(Mixture):
 
     `kernels` see the actions; by default they are the model's kernel with its length-scales multiplied by ½ to 4, or
     for features the linear kernel and two Gaussian ones of the feature vectors. `scales` are the variances of functions
-    in units of the squared range, `noises` those of single results, p(1−p); `share` is how much of the weights is
-    spread evenly after each value. Whatever is chosen here decides how tight bounds are, never whether they hold.
+    in units of the squared range, `noises` those of single results, p(1−p); `share` is the share of the weights that is
+    spread evenly after each value. These settings decide how tight bounds are, never whether they hold.
     """
 
     def __init__(

@@ -38,7 +38,7 @@ class Forecaster(Protocol):
     """Anything that predicts a reward before it learns from it."""
 
     def predict(self, x: Array) -> tuple[float, float]:
-        """Mean and variance (≥ 0) of the expected reward of the action row x, as the user gave it."""
+        """Mean and variance (≥ 0) of the expected reward of the action row x, as given by the user."""
         ...
 
     def update(self, x: Array, r: float) -> None:
@@ -193,7 +193,7 @@ class SteppedCost(RunningCost):
 
 
 class Mixture(abc.ABC):
-    """Settings of a mixture; `cost` starts it for one sequence."""
+    """The settings of a mixture; `cost` starts it for one sequence."""
 
     @abc.abstractmethod
     def cost(self, model: Model, sigma: float) -> Cost: ...
@@ -218,4 +218,4 @@ def stored_array(state: Mapping[str, Any], name: str, shape: tuple[int, ...]) ->
 def not_storable(what: object) -> NotStorable:
     """The error for code that a state cannot hold."""
     name = getattr(what, "__qualname__", type(what).__name__)
-    return NotStorable(f"{name} is code and cannot be stored by mixbandit")
+    return NotStorable(f"{name} is user code, which mixbandit cannot store")

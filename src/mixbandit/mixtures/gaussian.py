@@ -153,7 +153,7 @@ class _GaussianCost(Chain):
 
 
 class Gaussian(Mixture):
-    """A Gaussian process as a mixture: mean function m(a) and kernel k(a, a').
+    """A Gaussian process as a mixture, with mean function m(a) and kernel k(a, a').
 
     `mean` is a number or a function of rows (n, dim_in); `kernel` a function of two such arrays that returns
     the matrix of its values, as `mixbandit.RBF` and `mixbandit.Matern` do. Memory and time grow with t.

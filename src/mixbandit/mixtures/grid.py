@@ -29,8 +29,8 @@ _EPS = float(np.finfo(np.float64).eps)
 class Grid(Mixture):
     """A finite mixture over scales c (N(0, cΦΦᵀ) each), or over any mixtures and forecasters.
 
-    `weights` are positive and are normalised; equal by default. A grid over c ∈ {10⁻³, …, 10³} avoids the choice of c
-    at the cost of a few per cent of width.
+    `weights` are positive and get normalised; by default they are equal. A grid over c ∈ {10⁻³, …, 10³} avoids choosing
+    c at the cost of a few per cent of width.
     """
 
     def __init__(self, members: Sequence[float | Mixture | Forecaster], weights: ArrayLike | None = None) -> None:
@@ -44,7 +44,7 @@ class Grid(Mixture):
         self.members = tuple(_as_member(member) for member in given)
         raw = np.ones(len(given)) if weights is None else as_vector(weights, len(given), "weights")
         if not (raw > 0.0).all() or not (raw / raw.sum() > 0.0).all():
-            raise InvalidInput(f"weights must be positive, and not too unequal, got {raw.tolist()}")
+            raise InvalidInput(f"weights must be positive and not too unequal, got {raw.tolist()}")
         total = float(raw.sum())
         # Weights that are normalised already, as stored ones are, stay as they are to the last bit.
         self.weights: Array = raw.copy() if abs(total - 1.0) <= len(raw) * _EPS else raw / total

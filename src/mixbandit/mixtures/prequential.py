@@ -70,7 +70,7 @@ class Regressor(Protocol):
 
 
 class FromRegressor:
-    """A forecaster from any regressor with `fit(X, y)` and `predict(X)`, as scikit-learn's are.
+    """A forecaster from any regressor with `fit(X, y)` and `predict(X)`, as in scikit-learn.
 
     It is refitted after every `refit_every` rewards. Its variance is the part of its past errors that exceeds
     the noise `sigma`: the mean of the last `window` squared errors minus σ², at least 0. Until the first fit

@@ -88,14 +88,14 @@ class _Scatter:
 
 
 class SemiAdaptive(Mixture):
-    """Forecasts of a Gaussian process with covariance c·k whose noise is that of past errors, from σ²/64 to σ².
+    """Forecasts of a Gaussian process with covariance c·k, with its noise estimated from past errors, from σ²/64 to σ².
 
-    Where rewards scatter less than `sigma` says, as accuracies near 1 do, it learns faster and the set is smaller;
-    recommended over several scales, `Grid([SemiAdaptive(c) for c in (0.01, 0.1, 1)])`. Any `sigma` that is valid stays
-    valid, if rewards come in an order that does not depend on their values.
+    Where rewards scatter less than `sigma` says, as accuracies near 1 do, it learns faster and the set is smaller. Use
+    several scales: `Grid([SemiAdaptive(c) for c in (0.01, 0.1, 1)])`. Bounds stay valid for any valid `sigma`, if
+    rewards come in an order that does not depend on their values.
 
-    Without `kernel` the process is that of the sequence: with features the linear one, θ ~ N(0, cI), at O(d²) a reward;
-    with a kernel, O(t²).
+    Without `kernel` the process is that of the sequence: with features, the linear one, θ ~ N(0, cI), at O(d²) per
+    reward; with a kernel, O(t²).
     """
 
     def __init__(self, c: float, kernel: KernelFunction | None = None) -> None:

@@ -94,7 +94,7 @@ class ResultStore:
                 raise ValueError("another header, or rows of another length")
             return {_count(row[0]): tuple(row[1:]) for row in rows}
         except (ValueError, csv.Error) as error:
-            wrong = f"{self.path} was not written by these settings, or is damaged; remove it to start over ({error})"
+            wrong = f"{self.path} was written with other settings, or is damaged; remove it to start over ({error})"
             raise DamagedState(wrong) from error
 
 

@@ -1,4 +1,4 @@
-"""Confidence sequences: sets that contain the unknown parameter at all times, used through their support functions."""
+"""Confidence sequences: sets that contain the unknown parameter at all times, used via their support functions."""
 
 from mixbandit.sequences.base import (
     SEQUENCE,

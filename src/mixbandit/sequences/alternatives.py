@@ -102,7 +102,7 @@ class AlternativesRule(BallRule):
         return self.members[0].residual_spread(_parts(data)[0])
 
     def log_evalue(self, data: Data, theta: Array) -> float:
-        raise InvalidInput("functions of a kernel have no parameter vector: ask for bounds at actions instead")
+        raise InvalidInput("kernel models have no parameter vector: ask for bounds at actions instead")
 
     def memory(self, data: Data) -> dict[str, Any]:
         if not isinstance(self.mixture, Mixture):

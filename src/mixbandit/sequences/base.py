@@ -218,9 +218,9 @@ class ConfidenceSequence(abc.ABC):
     def merge(self, other: Self) -> Self:
         """A new sequence with the data of both, which must agree in everything else.
 
-        Exact: the same as one pass over all data, in any grouping. Valid at all times along one nested path of
-        data sets, as when shards report to a centre that only ever adds. Looking at arbitrary pairs of
-        stale shards and keeping the best means looking at many sequences, which δ does not cover.
+        It is exact: the same as one pass over all data, in any grouping. Bounds are valid at all times along one nested
+        path of data sets, as when shards report to a centre that only adds. To merge arbitrary pairs of stale shards
+        and keep the best is to look at many sequences, which δ does not cover.
         """
         if type(other) is not type(self):
             raise NotMergeable(f"a {type(self).__name__} cannot be merged with a {type(other).__name__}")
@@ -229,7 +229,7 @@ class ConfidenceSequence(abc.ABC):
             raise NotMergeable(f"the sequences differ in {apart}")
         merged = self.moment.rule.merge(self.moment.data, other.moment.data)
         if self.features is not other.features and isinstance(self.features, FromCallable):
-            raise NotMergeable("feature functions must be the same object in both sequences")
+            raise NotMergeable("both sequences must use the same feature function object")
         # One of them may not have seen yet how long actions are.
         new, like = _of_width(self, other.dim_in), _of_width(other, self.dim_in)
         difference = new.difference(like)
@@ -260,13 +260,13 @@ class ConfidenceSequence(abc.ABC):
         return {**kind, **{name: _plain(getattr(self, name)) for name in self.keywords}}
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything needed to resume later: numbers, strings, arrays and dicts of them."""
+        """Everything needed to resume later, as numbers, strings, arrays and dicts of these."""
         data = self.moment.data
         return {**self.settings(), self.moment.model.stores: data.state_dict(), **self.moment.rule.memory(data)}
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any], features: FeatureMap | int | None = None) -> Self:
-        """The sequence that `state_dict` described; pass `features` again if they are a user's function."""
+        """The sequence that `state_dict` described; pass `features` again if they are your own function."""
         check_type(state, cls.__name__, [cls.__name__])
         stored = checked(SEQUENCE, state, "sequence")
         with reading(cls.__name__):
@@ -296,7 +296,7 @@ class ConfidenceSequence(abc.ABC):
         return bounds.values
 
     def audit(self) -> Audit:
-        """What the data so far say about the assumptions, at no extra δ; print it to read it."""
+        """What the data so far say about the assumptions, at no extra δ; print the result to read it."""
         return self.moment.audit()
 
     def refute(self, what: str) -> None:
@@ -408,7 +408,7 @@ def _of_width(sequence: Kind, width: int | None) -> Kind:
 def _as_parameter(theta: ArrayLike, dim: int | None) -> Array:
     """A parameter vector from user input."""
     if dim is None:
-        raise InvalidInput("functions of a kernel have no parameter vector: ask for bounds at actions instead")
+        raise InvalidInput("kernel models have no parameter vector: ask for bounds at actions instead")
     return as_vector(theta, dim, "theta")
 
 

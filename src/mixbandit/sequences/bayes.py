@@ -59,11 +59,10 @@ class BayesRule(FixedMultiplier):
 class BayesCredible(ConfidenceSequence):
     """φᵀμ_t ± √(Q_t φᵀΣ_tφ) under the prior θ* ~ N(θ₀, Σ₀) and Gaussian noise.
 
-    Q_t is the χ²(d) quantile at 1 − 6δ/((t+1)²π²), so that the levels of all t sum to δ. The prior is given
-    as the linear `mixture` with the same θ₀ and Σ₀. The interval is right on average over the prior; for one
-    θ* that the prior makes unlikely it can be wrong at every time, which is why it has no "anytime"
-    guarantee. `norm_bound` has no effect on intervals; where given,
-    the noise is tested over parameters of at most that norm.
+    Q_t is the χ²(d) quantile at 1 − 6δ/((t+1)²π²), so that the levels of all t sum to δ. The prior is given as the
+    linear `mixture` with the same θ₀ and Σ₀. The interval is right on average over the prior. For a θ* that the prior
+    makes unlikely it can be wrong at every time, so it has no "anytime" guarantee. `norm_bound` has no effect on
+    intervals; if given, the noise is tested over parameters of at most that norm.
     """
 
     keywords = ("sigma", "delta", "norm_bound", "mixture")

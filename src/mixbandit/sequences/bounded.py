@@ -239,17 +239,17 @@ class BoundedMixture(ConfidenceSequence):
     """Θ_t = {θ : Σ_k m_k ℓ(p_k, r_k) ≤ β_t, ‖θ‖ ≤ B} holds θ* at all times t at once with probability ≥ 1−δ.
 
     Assumed: every value is the mean of m results in `reward_range` = (low, high), each of conditional mean φ(a)ᵀθ*
-    given everything before it, and ‖θ*‖ ≤ `norm_bound`. Yes-or-no results, accuracies on fresh rows and clicks are
-    such. Results of one value that move together, as when a model is trained anew for it, are not. Nothing is assumed
-    about how the actions were chosen, and no noise level is stated: near an end of the range bounds are much narrower
-    than Hoeffding's σ allows.
+    given everything before it, and ‖θ*‖ ≤ `norm_bound`. This holds for yes-or-no results, accuracies on fresh rows and
+    clicks. It does not hold if the results of one value move together, as when a model is trained anew for it. Nothing
+    is assumed about how the actions were chosen, and no noise level is stated: near an end of the range bounds are much
+    narrower than Hoeffding's σ allows.
 
-    `phi` is a feature map, a number of features or a kernel. `samples` is the m of values that come without their own.
-    `upper` and `lower` are the best of a few ellipsoids around the set, or with `exact=True` those of the set itself,
-    narrower and slower. With `alpha` they are those of the ellipsoid at that multiplier of (‖θ‖² − B²)/2, in nats;
-    `alpha0` is the one whose intervals of the actions seen are shortest together. `mixture`, a `Bank` or an object with
-    predict(x) -> (mean, variance) and update(x, r), decides how tight the set is, never whether it is valid, as long as
-    values are counted in an order that does not depend on them.
+    `phi` is a feature map, a number of features or a kernel. `samples` is the default m of a value. `upper` and `lower`
+    are the best of a few ellipsoids around the set, or with `exact=True` those of the set itself, which are narrower
+    and slower. With `alpha` they are those of the ellipsoid at that multiplier of (‖θ‖² − B²)/2, in nats; `alpha0` is
+    the one whose intervals at the actions seen are shortest in total. `mixture`, a `Bank` or an object with predict(x)
+    -> (mean, variance) and update(x, r), decides how tight the set is, never whether it is valid, as long as values are
+    counted in an order that does not depend on them.
 
     An empty set refutes the assumptions, as for `MartingaleMixture`; see there for `on_empty` and `suspects`.
     """
@@ -321,9 +321,9 @@ class BoundedMixture(ConfidenceSequence):
     ) -> Self:
         """Learn the values (n,) of actions (n, dim_in); a single action may be a vector.
 
-        `samples` says how many results each value is the mean of, if not as many as stated to the sequence: one number
-        or one per value, which must not depend on the values. A `sigma`, which others take, is refused. On an error
-        nothing changes.
+        `samples` says how many results each value is the mean of, if this differs from the number stated to the
+        sequence: one number or one per value, which must not depend on the values. `sigma`, which other sequences take,
+        is refused. On an error nothing changes.
         """
         self._home.moment = _learnt(self.moment, actions, values, samples, sigma)
         return self
@@ -337,7 +337,7 @@ class BoundedMixture(ConfidenceSequence):
     def log_evalue(self, theta: ArrayLike) -> float:
         """Logarithm of the supermartingale M_t(θ): an e-value against θ* = θ that may be read at any time."""
         if self.moment.model.dim is None:
-            raise InvalidInput("functions of a kernel have no parameter vector: ask for bounds at actions instead")
+            raise InvalidInput("kernel models have no parameter vector: ask for bounds at actions instead")
         return self._rule.log_evalue(self.moment.data, as_vector(theta, self.moment.model.dim, "theta"))
 
 

@@ -105,8 +105,8 @@ class BoundedAudit(Audit):
             return []
         if not self.repeats:
             return [
-                "No action was tried twice: whether values scatter more than their results, as when a model is trained "
-                "anew for each value, was hardly tested. Repeat a few actions to test it."
+                "No action was tried twice: whether values scatter more than their results, as when a model is "
+                "trained anew for each value, was hardly tested. Repeat a few actions to test it."
             ]
         one = self.repeats == 1
         return [

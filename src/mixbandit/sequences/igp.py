@@ -51,8 +51,8 @@ class IGPSequence(EllipsoidSequence):
     (Chowdhury & Gopalan 2017, Theorem 2 with the determinant of the data, as in their Theorem 1). η > 0 must be fixed
     in advance: state `eta`, or `horizon`, the number of rounds T, for the paper's 2/T; with neither it is 0.002.
 
-    Always wider than `OFULSequence` at alpha = 1 + η: use it for comparisons. Its set is never empty; `on_empty` says
-    what a policy does when residuals are larger than σ allows, which is tested in any case (`noise_refuted`).
+    It is always wider than `OFULSequence` at alpha = 1 + η: use it for comparisons. Its set is never empty; `on_empty`
+    says what a policy does when residuals are larger than σ allows, which is always tested (`noise_refuted`).
     """
 
     keywords = ("sigma", "delta", "norm_bound", "eta", "on_empty")

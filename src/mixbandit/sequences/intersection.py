@@ -15,17 +15,17 @@ from mixbandit.sequences.base import ConfidenceSequence
 class RunningIntersection:
     """Bounds at fixed `actions` that never widen: the least upper and the greatest lower bound since the start.
 
-    All bounds of a sequence hold at once, so their intersection does too, at no extra δ. It is taken once per
-    `update`. A contradiction, whether of bounds of different times or of the sequence with itself, refutes the
-    assumptions for good (`is_empty`); `lower` and `upper` then keep their previous values. It raises
-    AssumptionsRefuted after the data are learnt, or warns, as the sequence's `on_empty` says.
+    All bounds of a sequence hold at once, so their intersection does too, at no extra δ. It is taken once per `update`.
+    If bounds of different times, or those of the sequence itself, contradict each other, the assumptions are refuted
+    for good (`is_empty`); `lower` and `upper` then keep their previous values. It raises AssumptionsRefuted after
+    learning the data, or warns, according to the sequence's `on_empty`.
     """
 
     def __init__(self, sequence: ConfidenceSequence, actions: ArrayLike) -> None:
         instance_of(sequence, ConfidenceSequence, "sequence", "a confidence sequence such as MartingaleMixture")
         if sequence.guarantee != "anytime":
             raise InvalidInput(
-                f"{type(sequence).__name__} does not hold at all times at once: its bounds cannot be intersected"
+                f"the bounds of {type(sequence).__name__} do not hold at all times at once and cannot be intersected"
             )
         self.sequence = sequence
         self.actions: Array = sequence.moment.model.checked(actions).copy()
@@ -35,7 +35,7 @@ class RunningIntersection:
         self._intersect()
 
     def update(self, actions: ArrayLike, rewards: ArrayLike, sigma: ArrayLike | None = None) -> Self:
-        """Update the sequence, then cut the bounds."""
+        """Update the sequence, then intersect the bounds."""
         self.sequence.update(actions, rewards, sigma=sigma)
         self._intersect()
         return self

@@ -20,11 +20,11 @@ class KernelMixture(MartingaleMixture):
     scikit-learn one, with norm at most `norm_bound`; and noise that is conditionally `sigma`-sub-Gaussian. Nothing is
     assumed about how the actions were chosen.
 
-    `upper` and `lower` are exact, O(t³) once per moment; with `alpha` they are the closed form, O(t²); with a list of
-    multipliers, the best of theirs in every direction (DMM). Practical for a few thousand rewards. `dim_in` is the
-    length of actions; by default that of the first ones. The other settings are those of `MartingaleMixture`.
+    `upper` and `lower` are exact, O(t³) after each update; with `alpha` they are the closed form, O(t²); with a list of
+    multipliers, the best closed form in every direction (DMM). This is practical for a few thousand rewards. `dim_in`
+    is the length of actions, by default that of the first ones. The other settings are those of `MartingaleMixture`.
 
-    With a list of kernels f* is assumed to lie in the space of one of them, whichever. Kernels whose set is empty drop
+    With a list of kernels, f* is assumed to lie in the space of at least one of them. Kernels whose set is empty drop
     out, bounds are the loosest of the others', and one δ covers all of them. To state different norm bounds, give the
     kernels different variances.
     """

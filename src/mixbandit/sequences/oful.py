@@ -95,8 +95,8 @@ class OFULSequence(EllipsoidSequence):
     """{θ : ‖θ − θ̂_α‖_V ≤ σ√(ln det(ΦᵀΦ/α + I) + 2 ln(1/δ)) + √α B}, V = ΦᵀΦ + αI.
 
     With a kernel in place of features these are the bounds of AY-GP-UCB (Abbasi-Yadkori 2012). α is fixed in advance,
-    at σ² unless given, as in the paper. The set is never empty; `on_empty` says what a policy does when residuals are
-    larger than σ allows, which is tested in any case (`noise_refuted`).
+    at σ² by default, as in the paper. The set is never empty; `on_empty` says what a policy does when residuals are
+    larger than σ allows, which is always tested (`noise_refuted`).
     """
 
     keywords = ("sigma", "delta", "norm_bound", "alpha", "on_empty")

@@ -178,7 +178,7 @@ class Audit:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What a practitioner should know, most important first; merely likely findings are marked as hints."""
+        """What a practitioner should know, most important first; findings that are only likely are marked as hints."""
         level = f"at level {self.delta:g}"
         found = []
         if self.noise_refuted:
@@ -247,8 +247,8 @@ class Audit:
         if spread is not None and sigma is not None and not self.levels_given:  # else it is of weighted residuals
             if spread < _FAR_BELOW * sigma:
                 hints.append(
-                    f"Hint, not proven: the residual spread {spread:.4g} is below the stated sigma={sigma:.4g}. "
-                    "If a smaller sigma is known to hold, it gives narrower bounds."
+                    f"Hint, not proven: the residual spread {spread:.4g} is below the stated sigma={sigma:.4g}. If "
+                    "you know that a smaller sigma holds, it gives narrower bounds."
                 )
             if spread > _FAR_ABOVE * math.hypot(sigma, self.misspecification):
                 hints.append(

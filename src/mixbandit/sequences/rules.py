@@ -55,7 +55,7 @@ class Rule(abc.ABC):
     def weights(self, levels: Array) -> Array:
         """The weights of rewards whose noise levels σ_k are known."""
         if self.sigma is None:
-            raise InvalidInput("noise levels of single rewards need a stated sigma, which this sequence lacks")
+            raise InvalidInput("noise levels of single rewards need a stated sigma, which this sequence does not have")
         return self.sigma / levels
 
     def set(self, data: Data) -> ConfidenceSet:
@@ -205,6 +205,6 @@ def require_order_free(learns_in_order: bool, what: object) -> None:
     """Refuse to merge data whose order matters."""
     if learns_in_order:
         raise NotMergeable(
-            f"{shown(what)} depends on the order of rewards, which a merge does not know; "
-            "fixed linear mixtures and grids of them can be merged"
+            f"{shown(what)} depends on the order of rewards, which a merge does not know; only fixed linear mixtures "
+            "and grids of them can be merged"
         )

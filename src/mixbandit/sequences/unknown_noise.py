@@ -121,13 +121,12 @@ class UnknownNoiseRule(BallRule):
 class UnknownNoise(ResidualBallSequence):
     """Θ_t = {θ : ‖Φθ − r‖ ≤ R_t, ‖θ‖ ≤ B} as in `MartingaleMixture`, for Gaussian noise of an unstated level.
 
-    Assumed: expected rewards φ(a)ᵀθ* with ‖θ*‖ ≤ `norm_bound`, and Gaussian noise of any one constant level.
-    With many more rewards than features the bounds are 1.1 to 1.2 times as wide as with the level known; with no more
-    rewards than features they are wide, as they must be. `alpha0` is 1/c of the member of the grid that explains the
-    rewards best.
+    Assumed: expected rewards φ(a)ᵀθ* with ‖θ*‖ ≤ `norm_bound`, and Gaussian noise of any one constant level. With many
+    more rewards than features the bounds are 1.1 to 1.2 times as wide as with a known level; with no more rewards than
+    features they are necessarily wide. `alpha0` is 1/c of the member of the grid that explains the rewards best.
 
     Never use it for accuracies, clicks and the like: with single yes-or-no results the true parameter was missed far
-    more often than δ allows (docs/results/unknown-noise.md). Their noise is known from their range.
+    more often than δ allows (results/unknown-noise in the documentation). Their noise is known from their range.
     """
 
     keywords = ("delta", "norm_bound", "reward_range", "on_empty", "misspecification")

@@ -49,14 +49,14 @@ _EFFORT, _PROVEN_TO = THOROUGH.times(8.0), 1e-6
 
 @dataclass(frozen=True)
 class Offer:
-    """What a round offers before the choice; None means that the policy has its own, or that there is none."""
+    """What a round offers before the choice; None means the policy's own actions, or no context."""
 
     arms: Region | None = None
     context: Array | None = None
 
 
 class Environment(abc.ABC):
-    """Implement `reward`; the rest describes what is known about the problem."""
+    """Subclasses implement `reward`; the other methods describe what is known about the problem."""
 
     actions: Region | None = None
 
@@ -113,8 +113,8 @@ class _LinearRewards(Environment):
 class LinearEnvironment(_LinearRewards):
     """Rewards φ(a)ᵀθ* + noise on fixed arms or a box; with `context`, a function of a Generator, on rows (x, a).
 
-    `noise` is one of `NOISES`, all σ-sub-Gaussian, as `noisy` describes them. The optimum is known: by
-    enumeration, or by a thorough search which, in low dimensions, branch and bound confirms (`optimum_proven`).
+    `noise` is one of `NOISES`, all σ-sub-Gaussian, as `noisy` describes them. The optimum is known by enumeration, or
+    from a thorough search that branch and bound confirms in low dimensions (`optimum_proven`).
     """
 
     actions: Region

@@ -131,7 +131,7 @@ class Records:
         return table
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """A row per round; numbers are written so that they can be read back bit for bit."""
+        """Write one row per round; numbers can be read back bit for bit."""
         file, text = as_path(path), io.StringIO()
         table = self.to_rows()
         columns = list(dict.fromkeys(name for row in table for name in row)) or list(_SCALARS)
@@ -141,7 +141,7 @@ class Records:
         write_atomically(file, text.getvalue())
 
     def to_frame(self) -> pd.DataFrame:
-        """A pandas DataFrame, a row per round."""
+        """A pandas DataFrame with one row per round."""
         frame: pd.DataFrame = import_extra("pandas", extra="frames").DataFrame(self.to_rows())
         return frame
 

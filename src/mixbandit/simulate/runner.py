@@ -45,7 +45,7 @@ Delay = int | Callable[[int, float], int | None]
 
 @dataclass(frozen=True)
 class StopWhen:
-    """Stop as soon as a proven certificate says that the best action is known to within `gap`."""
+    """Stop as soon as a certificate proves that the best action is known to within `gap`."""
 
     gap: float
     every: int = 10
@@ -65,7 +65,7 @@ class StopWhen:
 
 
 def stop_when(*, gap: float, every: int = 10) -> StopWhen:
-    """Check every `every` rounds whether the gap is proven to be at most `gap`: for `run`, or called with a policy."""
+    """Check every `every` rounds whether the gap is proven to be at most `gap`: for `run`, or to call with a policy."""
     return StopWhen(gap, every)
 
 
@@ -84,15 +84,15 @@ def run(
 ) -> Records:
     """Play until there are `rounds` records, and return them.
 
-    `records`: continue from these and append to them; they contain every finished round whatever happens.
+    `records`: continue from these and append to them; they contain every finished round, whatever happens.
     `checkpoint`: a file that is written at the start, every `checkpoint_seconds`, and at the end; if it exists, the run
     resumes from it, policy included, with the same records as if it had never stopped. `batch` choices are made at
     once. `delay` holds rewards back. `stop_when`, from `mixbandit.stop_when(gap=…)`, ends the run early;
-    `Records.stopped` says so.
+    `Records.stopped` then gives the reason.
 
     `progress`: a function of rounds done and total rounds, or True or False for a bar on the terminal; by default a bar
     appears when a run takes longer than two seconds on a terminal. Ctrl-C never leaves half a round: the
-    KeyboardInterrupt has the `records` so far as an attribute, and the policy can go on.
+    KeyboardInterrupt has the `records` so far as an attribute, and the policy can continue.
     """
     instance_of(policy, Policy, "policy", "a mixbandit policy")
     if not isinstance(environment, Environment):
@@ -136,11 +136,11 @@ class _Run:
         """Reject a policy and an environment with different actions."""
         own, theirs = self.policy.actions, self.environment.actions
         if own is not None and theirs is not None and own != theirs:
-            raise InvalidInput(f"the policy chooses from {shown(own)}, but the environment has {shown(theirs)}")
+            raise InvalidInput(f"the policy chooses from {shown(own)}, but the environment offers {shown(theirs)}")
         if self.stop_when is not None and not isinstance(self.stop_when, StopWhen):
             raise InvalidInput(f"stop_when must come from mixbandit.stop_when(gap=…), got {shown(self.stop_when)}")
         if self.stop_when is not None and own is None:
-            raise InvalidInput("stop_when needs a policy with fixed actions: without them there is nothing to certify")
+            raise InvalidInput("stop_when needs a policy with fixed actions: otherwise there is nothing to certify")
 
     def prepare(self) -> None:
         """Find the rewards still to be told, and check whether to stop already."""
