@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, binomtest, loguniform
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -15,6 +15,11 @@ import mixbandit as mb
 X, y = load_breast_cancer(return_X_y=True)
 X, X_FRESH, y, Y_FRESH = train_test_split(X, y, test_size=200, random_state=0)
 PIPELINE = make_pipeline(StandardScaler(), LogisticRegression())
+
+
+def exact(value, level):
+    """SciPy's interval of Clopper and Pearson for a share of the fresh rows."""
+    return tuple(binomtest(round(200 * value), 200).proportion_ci(level, method="exact"))
 
 
 @pytest.fixture(scope="module")
@@ -26,24 +31,21 @@ def test_a_search_is_certified_by_the_model_that_it_refitted():
     search = GridSearchCV(PIPELINE, {"logisticregression__C": [0.1, 1.0]}).fit(X, y)
     found = mb.certify_fitted(search, X_FRESH, Y_FRESH)
     value = search.score(X_FRESH, Y_FRESH)
-    by_hand = mb.certify_finalists([(search.best_params_, value)], samples=200, reward_range=(0, 1))
-    assert found.interval == by_hand.interval
+    assert found.interval == pytest.approx(exact(value, 0.95))
     assert found.parameters == search.best_params_
     assert found.on_these_rows == value
-    assert f"on new rows its accuracy is at least {found.interval[0]:.4g}, with probability at least 0.95" in str(found)
+    told = f"is at least {found.interval[0]:.4g} (measured: {value:.4g}), with probability at least 0.95"
+    assert f"on new rows its accuracy {told}" in str(found)
     assert "Nothing else was measured" in str(found)
 
 
 def test_several_models_share_delta(fitted):
     forest = RandomForestClassifier(random_state=0, n_estimators=10).fit(X, y)
     found = mb.certify_fitted({"linear": fitted, "forest": forest}, X_FRESH, Y_FRESH, delta=0.1)
-    values = [
-        ({"model": "linear"}, fitted.score(X_FRESH, Y_FRESH)),
-        ({"model": "forest"}, forest.score(X_FRESH, Y_FRESH)),
-    ]
-    by_hand = mb.certify_finalists(values, samples=200, reward_range=(0, 1), delta=0.1)
-    assert found.of({"model": "forest"}).interval == by_hand.of({"model": "forest"}).interval
-    assert found.parameters == by_hand.parameters
+    for name, model in (("linear", fitted), ("forest", forest)):  # half of δ each
+        assert found.of({"model": name}).interval == pytest.approx(exact(model.score(X_FRESH, Y_FRESH), 0.95))
+    better = max((fitted, forest), key=lambda model: model.score(X_FRESH, Y_FRESH))
+    assert found.parameters == {"model": "linear" if better is fitted else "forest"}
     assert "No other finalist (2 in all) has an accuracy that is larger" in str(found)
 
 
@@ -98,3 +100,21 @@ def test_text_labels(fitted):
 def test_what_cannot_be_certified(fitted, change, message):
     with pytest.raises(mb.InvalidInput, match=message):
         mb.certify_fitted(**{"model": fitted, "X": X_FRESH, "y": Y_FRESH, **change})
+
+
+def test_parameters_drawn_by_numpy_read_as_plain_numbers():
+    search = RandomizedSearchCV(PIPELINE, {"logisticregression__C": loguniform(1e-2, 1e2)}, n_iter=2, random_state=0)
+    found = mb.certify_fitted(search.fit(X, y), X_FRESH, Y_FRESH)
+    assert isinstance(found.parameters["logisticregression__C"], np.floating)
+    assert "np.float64" not in found.details() + mb.report(found)
+
+
+def test_a_search_by_another_score_is_told_that_this_is_about_accuracy():
+    search = GridSearchCV(PIPELINE, {"logisticregression__C": [0.1, 1.0]}, scoring="f1").fit(X, y)
+    assert "'f1': this is about accuracy" in mb.certify_fitted(search, X_FRESH, Y_FRESH).details()
+
+
+def test_a_report_on_one_model_promises_nothing_about_others(fitted):
+    page = mb.report(mb.certify_fitted(fitted, X_FRESH, Y_FRESH))
+    assert "Left to gain" not in page
+    assert "from 1 configuration." in page

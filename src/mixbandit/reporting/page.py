@@ -148,6 +148,7 @@ def _footer(certificate: StudyCertificate) -> str:
     from importlib.metadata import version  # slow to import, and only needed here
 
     is_list = isinstance(certificate, ListCertificate)
-    counted = f"{certificate.tried:,} configurations" if is_list else f"{certificate.t:,} trials"
+    count, noun = (certificate.tried, "configuration") if is_list else (certificate.t, "trial")
+    counted = f"{count:,} {noun}{'' if count == 1 else 's'}"
     made = version("mixbandit")
     return f"<footer>{escaped(f'Made by mixbandit {made} from {counted}.')}</footer>"

@@ -47,7 +47,7 @@ def tiles(certificate: StudyCertificate, course: Course | None) -> str:
         found.append(("Best single value seen", number(float(course.values[best])), "includes luck"))
     elif isinstance(certificate, ListCertificate):
         found.append(("Measured", number(certificate.on_these_rows), "on the rows at hand; includes luck"))
-    if held:
+    if held and (certificate.tried > 1 or not isinstance(certificate, ListCertificate)):
         proof = "" if certificate.proven else "not proven: a search found no more"
         found.append(("Left to gain, at most", number(certificate.gap), proof))
     if isinstance(certificate, ListCertificate):
@@ -164,7 +164,7 @@ def assumed(certificate: StudyCertificate) -> str:
     """What everything rests on, and whether the data agree."""
     findings, notes = certificate.findings(), certificate.reservations()
     if isinstance(certificate, ListCertificate):  # there is no model, and its sentences say what they rest on
-        return section("What was assumed", listed(notes))
+        return section("What this rests on", listed(notes))
     parts = [f"About values: {certificate.assumptions}."]
     if certificate.judgement is not None:
         parts.append(f"About the function: {certificate.model}.")

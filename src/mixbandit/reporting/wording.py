@@ -7,6 +7,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from mixbandit._checks import shown
 
 _LONGEST = 300
@@ -33,7 +35,7 @@ def plain(value: Any) -> str:
     """The value of a parameter in full: what one would type."""
     if isinstance(value, str):
         return cut(value)
-    return shown(value)
+    return shown(value.item() if isinstance(value, np.generic) else value)
 
 
 def rounded(value: Any) -> str:

@@ -25,7 +25,8 @@ def certify_fitted(model: Any, X: Any, y: ArrayLike, delta: float = 0.05) -> Lis
 
     `model` is a fitted classifier, pipeline or search (GridSearchCV, MixBanditSearchCV, …), or a dict of these by name.
     `X` and `y` are fresh rows: independent draws of what the model will meet, used neither for training nor for
-    choosing anything. Each of k models gets an interval at δ/k, and all hold together with probability ≥ 1 − `delta`.
+    choosing anything. Each of k models gets the exact binomial interval at δ/k, and all hold together with
+    probability ≥ 1 − `delta`.
 
     The certificate is about the models as fitted now. Use a set of rows once: after a model was chosen on them, they
     are no longer fresh.
@@ -34,8 +35,10 @@ def certify_fitted(model: Any, X: Any, y: ArrayLike, delta: float = 0.05) -> Lis
     models = _named(model)
     labels = _labels(y)
     measured = [(parameters, float(_hits(each, X, labels).mean()), len(labels)) for parameters, each in models]
-    found = finalists_on_fresh_rows(measured, known)
-    return dataclasses.replace(found, measure="accuracy")
+    found = finalists_on_fresh_rows(measured, known, yes_or_no=True)
+    went_by = getattr(model, "scoring", None)
+    other = {} if went_by in (None, "accuracy") else {"scoring": f"{shown(went_by)}: this is about accuracy"}
+    return dataclasses.replace(found, measure="accuracy", unused=other)
 
 
 def _named(model: Any) -> list[tuple[Mapping[str, Any], Any]]:

@@ -26,6 +26,7 @@ from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betaincinv
 
 from mixbandit._checks import Array, as_generator, as_number, flag, one_of, positive_int, shown
 from mixbandit.errors import STATEMENTS, AssumptionsMissing, AssumptionsRefutedWarning, InvalidInput, warn_user
@@ -117,7 +118,7 @@ def certify_finalists(
 
 
 def finalists_on_fresh_rows(
-    finalists: Sequence[tuple[Mapping[str, Any], float, int | None]], known: Assumptions
+    finalists: Sequence[tuple[Mapping[str, Any], float, int | None]], known: Assumptions, *, yes_or_no: bool = False
 ) -> ListCertificate:
     """`certify_finalists` for (parameters, value, samples), where samples may be None if `known` states it."""
     values = np.array([[value] for _, value, _ in finalists])
@@ -128,8 +129,8 @@ def finalists_on_fresh_rows(
         samples = np.array([[_stated_samples(n)] for n in own], dtype=np.float64)
     elif any(of_it is not None for _, _, of_it in finalists):
         raise InvalidInput("state sigma or the samples of each finalist, not both")
-    given = "finalists and values on rows that nothing before depended on"
-    return _certified(measured, known, samples, FRESH_ROWS, given)
+    given = "fresh rows, on which neither training nor the choice of finalists depended"
+    return _certified(measured, known, samples, FRESH_ROWS, given, yes_or_no=yes_or_no)
 
 
 def on_a_fixed_list(found: Measured, known: Assumptions) -> ListCertificate:
@@ -179,6 +180,15 @@ def chernoff_ends(r: Array, samples: Array, log_odds: float) -> tuple[Array, Arr
     return _smallest(r, most), 1.0 - _smallest(1.0 - r, most)
 
 
+def binomial_ends(r: Array, samples: Array, log_odds: float) -> tuple[Array, Array]:
+    """Clopper and Pearson's ends for shares r of `samples` yes-or-no results, each wrong at most at e^−log_odds."""
+    hits, tail = np.rint(r * samples), math.exp(-log_odds)
+    with np.errstate(invalid="ignore"):  # Beta(0, ·) and Beta(·, 0) stand for the ends of [0, 1]
+        lower = np.where(hits > 0, betaincinv(np.maximum(hits, 1), samples - hits + 1, tail), 0.0)
+        upper = np.where(hits < samples, betaincinv(hits + 1, np.maximum(samples - hits, 1), 1.0 - tail), 1.0)
+    return lower, upper
+
+
 def _smallest(r: Array, most: Array) -> Array:
     """The smallest p in [0, r] with kl(r, p) ≤ most, by halving."""
     outside, inside = np.zeros_like(r), r.copy()
@@ -199,9 +209,12 @@ def _divergence(r: Array, p: Array) -> Array:
 
 
 def _certified(
-    found: Measured, known: Assumptions, samples: Array | None, evidence: str, given: str
+    found: Measured, known: Assumptions, samples: Array | None, evidence: str, given: str, *, yes_or_no: bool = False
 ) -> ListCertificate:
-    """Intervals for every configuration, and the one with the best worst case."""
+    """Intervals for every configuration, and the one with the best worst case.
+
+    `yes_or_no`: every result is 0 or 1, so that the exact binomial interval is as valid, and narrower.
+    """
     values = _checked(found.values, known)
     log_odds = math.log(2.0 * found.listed * values.shape[1]) - math.log(known.delta)
     if samples is None:
@@ -214,7 +227,8 @@ def _certified(
                 "for neg_brier_score. An unbounded loss, such as log-loss, has no range: state sigma instead; "
                 f"{STATEMENTS}"
             )
-        lower, upper, refuted = *_by_range(values, known, samples, log_odds), False
+        bounds = binomial_ends(values, samples, log_odds) if yes_or_no else _by_range(values, known, samples, log_odds)
+        lower, upper, refuted = *bounds, False
         counts = sorted({int(n) for n in samples.flat})
         count = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
         words = f"that each value is the mean of {count} independent results in {_ends_in_words(known)}"

@@ -13,7 +13,7 @@ import numpy as np
 from mixbandit._checks import Array, as_text, shown
 from mixbandit.errors import InvalidInput
 from mixbandit.tuning.judgement import Judgement, Worth
-from mixbandit.tuning.study_certificate import StudyCertificate
+from mixbandit.tuning.study_certificate import StudyCertificate, readable
 
 NEW_ROWS, THESE_ROWS = "new rows", "these rows only"
 FIXED_LIST, FRESH_ROWS, SAME_ROWS = "fixed list", "fresh rows", "these rows"
@@ -99,7 +99,7 @@ class ListCertificate(StudyCertificate):
 
     def _statements(self, named: str | None = None) -> list[str]:
         """The two sentences, and those that follow."""
-        configuration = str(self.action) if named is None else as_text(named, "named")
+        configuration = readable(self.action) if named is None else as_text(named, "named")
         if self.about == NEW_ROWS:
             return self._about_new_rows(configuration)
         return self._about_these_rows(configuration)
@@ -115,8 +115,9 @@ class ListCertificate(StudyCertificate):
         if self.tried == 1:
             second = "Nothing else was measured, so nothing is known about alternatives."
         sure, best = f"with probability at least {1 - self.delta:.6g}", self.best_possible + 0.0
+        measured = f" (measured: {self.on_these_rows:.4g})" if self.evidence == FRESH_ROWS else ""
         lines = [
-            f"Use {configuration}: on new rows its {self.measure} is {worst}, {sure}.",
+            f"Use {configuration}: on new rows its {self.measure} is {worst}{measured}, {sure}.",
             second,
             f"Its {self.measure} lies in [{low:.4g}, {high:.4g}]; the best one's is {most} {best:.4g}.",
             f"All of this holds together {sure}, given {self.assumptions}.",

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from mixbandit._checks import as_text
 from mixbandit.certificates import Certificate
 from mixbandit.errors import InvalidInput
@@ -104,7 +106,7 @@ class StudyCertificate(Certificate):
 
     def sentences(self, named: str | None = None) -> list[str]:
         """The verdict in two sentences, after a warning if it is not trusted; `named` is what to call `action`."""
-        configuration = str(self.action) if named is None else as_text(named, "named")
+        configuration = readable(self.action) if named is None else as_text(named, "named")
         low, high = (end + 0.0 for end in self.interval)  # without −0
         worth = f"at least {low:.4g}" if self._upwards else f"at most {high:.4g}"
         sure = f"with probability {1 - self.delta:.6g}"
@@ -116,9 +118,15 @@ class StudyCertificate(Certificate):
     @property
     def _why(self) -> str:
         times = "one trial" if self.tried == 1 else f"{self.tried} trials"
+        rows = ", each on new rows" if self._assumes_new_rows else ""  # what users most often get wrong
         if self.evidence == OWN_TRIALS:
-            return f"based on its {times}" if self.tried == 1 else f"based on its own {times}"
-        return f"based on a model of all trials; {f'{times} of its own' if self.tried else 'NEVER TRIED'}"
+            whose = f"its {times}" if self.tried == 1 else f"its own {times}"
+            return f"based on {whose}{rows.replace('each ', '') if self.tried == 1 else rows}"
+        return f"based on a model of all trials{rows}; {f'{times} of its own' if self.tried else 'NEVER TRIED'}"
+
+    @property
+    def _assumes_new_rows(self) -> bool:
+        return self.judgement is not None and (self.judgement.assumptions.samples or 0) > 1
 
     @property
     def _alternatives(self) -> str:
@@ -225,6 +233,13 @@ class StudyCertificate(Certificate):
         )
 
     _repr_html_ = to_html
+
+
+def readable(parameters: Any) -> str:
+    """Parameters as text, with numpy's numbers written as plain ones."""
+    if not isinstance(parameters, Mapping):
+        return str(parameters)
+    return str({name: value.item() if isinstance(value, np.generic) else value for name, value in parameters.items()})
 
 
 def _plain(value: Any) -> Any:
