@@ -68,7 +68,9 @@ def test_row_and_block_updates_agree(problem, data):
         size = data.draw(st.integers(1, 12))
         rows.update(Phi[start : start + size], r[start : start + size])
         start += size
-    assert rows.radius == pytest.approx(block.radius, rel=1e-9)
+    # Rewards are rounded themselves: where they are 10⁹ times σ, no algorithm knows residuals better than this.
+    rounding = np.finfo(float).eps * np.linalg.norm(r)
+    assert rows.radius == pytest.approx(block.radius, rel=1e-9, abs=rounding)
     ball = block.moment.rule.ball(block.moment.data)
     if ball.slack > 1e-6 * ball.terms:
         unit = arguments["norm_bound"] * np.linalg.norm(queries, axis=1).clip(1e-300)
