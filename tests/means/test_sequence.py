@@ -289,7 +289,7 @@ def test_values_of_other_noise_levels_count_by_their_precision():
         ({"sigma": 0.1}, {"sigma": 0.0}, "must be positive"),
         ({"sigma": 0.1}, {"sigma": math.nan}, "sigma"),
         ({"sigma": 0.1}, {"sigma": [0.1, 0.2]}, "sigma"),
-        ({"sigma": 0.1}, {"sigma": 1e-9}, "millionfold"),
+        ({"sigma": 0.1}, {"sigma": 1e-9}, "a factor of a million"),
         ({"sigma": 0.1}, {"sigma": 0.1, "samples": 3}, "not both"),
     ],
 )

@@ -190,7 +190,7 @@ _OF_POLICIES = {
 def _rule_state(rule: ActingRule) -> dict[str, Any]:
     """A rule as plain values."""
     if type(rule) not in RULES.values():
-        raise NotStorable(f"the acting rule {type(rule).__name__} is user code, which mixbandit cannot store")
+        raise NotStorable(f"the acting rule {type(rule).__name__} is code and cannot be stored by mixbandit")
     return {"type": type(rule).__name__, **rule.settings()}
 
 

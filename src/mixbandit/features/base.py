@@ -146,7 +146,7 @@ class FeatureMap(abc.ABC):
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> FeatureMap:
         name = parameters.get("name") or parameters.get("type")
-        raise InvalidInput(f"the feature map {name!r} is user code and is not stored: pass it again as `features`")
+        raise InvalidInput(f"the feature map {name!r} is code and is not stored: pass it again as `features`")
 
 
 class _Restricted(FeatureMap):

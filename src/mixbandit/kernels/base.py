@@ -108,7 +108,7 @@ class Kernel(abc.ABC):
         """What `kernel_from_state_dict` needs to build this kernel again."""
         settings = self.settings()
         if settings is None:
-            raise NotStorable(f"{type(self).__name__} is user code, which mixbandit cannot store")
+            raise NotStorable(f"{type(self).__name__} is code and cannot be stored by mixbandit")
         return {"type": type(self).__name__, **{name: _stored(value) for name, value in settings.items()}}
 
     def __add__(self, other: Kernel | float) -> Kernel:

@@ -218,4 +218,4 @@ def stored_array(state: Mapping[str, Any], name: str, shape: tuple[int, ...]) ->
 def not_storable(what: object) -> NotStorable:
     """The error for code that a state cannot hold."""
     name = getattr(what, "__qualname__", type(what).__name__)
-    return NotStorable(f"{name} is user code, which mixbandit cannot store")
+    return NotStorable(f"{name} is code and cannot be stored by mixbandit")
