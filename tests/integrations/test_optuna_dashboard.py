@@ -72,7 +72,9 @@ def test_a_published_certificate_is_in_the_dashboard(kind, tmp_path):
         assert cell in note
 
 
-@pytest.mark.parametrize("kind", ["memory", "sqlite", "journal"])
+@pytest.mark.parametrize(
+    "kind", ["sqlite", *(pytest.param(kind, marks=pytest.mark.heavy) for kind in ("memory", "journal"))]
+)
 def test_publishing_again_replaces_and_keeps_what_the_user_wrote(kind, tmp_path):
     study = make(storage=storage_of(kind, tmp_path), **STATED)
     study.optimize(simple, n_trials=12)
