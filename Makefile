@@ -31,10 +31,10 @@ demo: $(VENV)/stamp-demo
 	$(BIN)/mixbandit demo
 
 test: $(VENV)/stamp-test
-	$(BIN)/python -m pytest -q -n 2 -m "not heavy"
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not heavy"
 
 test-heavy: $(VENV)/stamp-test $(VENV)/stamp-clusters $(VENV)/stamp-storages $(VENV)/stamp-docs $(VENV)/stamp-browser $(VENV)/stamp-tracking $(VENV)/stamp-notebooks
-	$(BIN)/python -m pytest -q -n 2 -m heavy
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m heavy
 
 battery: $(VENV)/stamp-battery
 	$(BIN)/python -m tests.battery
