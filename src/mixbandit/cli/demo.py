@@ -18,6 +18,7 @@ from rich.table import Table
 
 from mixbandit import plots
 from mixbandit._extras import import_extra
+from mixbandit.bench.timing import one_thread
 from mixbandit.cli.shared import console
 from mixbandit.paper import regret
 from mixbandit.paper.datasets import load_dataset
@@ -60,7 +61,12 @@ def demo(
     """Tune a classifier, compare its best value with the truth, certify it; then play the paper's bandits."""
     for module, extra in (("sklearn.svm", "sklearn"), ("matplotlib.figure", "plots")):
         import_extra(module, extra=extra)
-    numbers = range(seed, seed + seeds)
+    with one_thread():  # more of them only get in each other's way on matrices of this size
+        _show(out, range(seed, seed + seeds))
+
+
+def _show(out: Path, numbers: range) -> None:
+    seed, seeds = numbers[0], len(numbers)
     with _progress(f"tuning a support vector machine, {seeds} seeds", seeds) as advance:
         runs = {number: advance(tuned(number)) for number in numbers}
     _tell_tuning(runs)

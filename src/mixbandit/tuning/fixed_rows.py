@@ -26,7 +26,6 @@ from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv
 
 from mixbandit._checks import Array, as_generator, as_number, flag, one_of, positive_int, shown
 from mixbandit.errors import STATEMENTS, AssumptionsMissing, AssumptionsRefutedWarning, InvalidInput, warn_user
@@ -182,6 +181,8 @@ def chernoff_ends(r: Array, samples: Array, log_odds: float) -> tuple[Array, Arr
 
 def binomial_ends(r: Array, samples: Array, log_odds: float) -> tuple[Array, Array]:
     """Clopper and Pearson's ends for shares r of `samples` yes-or-no results, each wrong at most at e^−log_odds."""
+    from scipy.special import betaincinv
+
     hits, tail = np.rint(r * samples), math.exp(-log_odds)
     with np.errstate(invalid="ignore"):  # Beta(0, ·) and Beta(·, 0) stand for the ends of [0, 1]
         lower = np.where(hits > 0, betaincinv(np.maximum(hits, 1), samples - hits + 1, tail), 0.0)
