@@ -1,7 +1,8 @@
 """The battery at length: `python -m tests.battery`, or `make battery`.
 
 Every chunk of work is kept as soon as it is done, so that Ctrl-C loses little and the same command resumes. When all
-is done, it writes docs/results/battery.md and docs/results/battery.csv from what was kept. Exits with 1 if anything failed.
+is done, it writes docs/results/battery.md and docs/results/battery.csv from what was kept. Exits with 1 if anything
+failed.
 """
 
 import argparse

@@ -1,7 +1,8 @@
 """Every public callable × each of its arguments × a table of odd values: it works, or our error names the value.
 
 A foreign exception, a hang, a NaN, an object that fails in use, or changed state after an error is a failure. Errors of
-the operating system are its own, where a path is given. `page` writes the errors that users see to docs/reference/errors.md.
+the operating system are its own, where a path is given. `page` writes the errors that users see to
+docs/reference/errors.md.
 """
 
 import contextlib
