@@ -137,7 +137,7 @@ def test_kernels_fails_where_a_promise_is_broken(tmp_path, monkeypatch):
     monkeypatch.setattr(kernels, "simulate", lambda settings, run: (looks, looks, looks, "1 0 0 0 0", looks[:9]))
     result = run(app, ["kernels", "--kernel", "RBF", "-T", "5", "-n", "4", "--out", str(tmp_path)])
     assert result.exit_code == 1
-    assert "BROKEN: bounds of CMM-UCB with RBF" in result.output
+    assert "BROKEN: the bounds of CMM-UCB with RBF" in result.output
     assert "of DMM-UCB" not in result.output
 
 
