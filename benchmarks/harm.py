@@ -13,20 +13,17 @@ wrong from the first look on at which its interval misses 0.1.
 
 import argparse
 import math
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
-from benchmarks.tuning import outside
-
 import mixbandit as mb
 from mixbandit import plots
 from mixbandit.integrations.optuna import suggest
 from mixbandit.paper.store import write_table
+from tuning import outside
 
 TRIALS, SEEDS = 100, 20
 # Tables of accuracies; those of HPOlib are losses on another scale.
