@@ -226,7 +226,7 @@ def test_masked_rewards_levels_and_ids_of_several_choices_are_refused(bandit):
 
 def test_the_columns_of_a_table_are_no_choices(bandit):
     frame = pytest.importorskip("pandas").DataFrame([[5, 6]])  # its columns are 0 and 1
-    with pytest.raises(InvalidInput, match="a reward is told for a Choice or its id"):
+    with pytest.raises(InvalidInput, match="tell needs a Choice or its id"):
         bandit.tell(frame, [0.3, 0.4])
     assert bandit.sequence.t == 0
 

@@ -221,7 +221,7 @@ def test_failures_cost_a_trial_each_and_are_told(folder):
 
 def test_an_objective_that_always_fails_ends_the_study():
     said = tune("train:fails", "--space", "space.toml", "--trials", 20, code=1).output
-    assert "all 3 trials failed, so that the study was stopped" in said
+    assert "all 3 trials failed, so the study was stopped" in said
     assert "ValueError: no data" in said
     assert count("train.fails.journal", "FAIL") == 3
 
@@ -265,8 +265,8 @@ def test_no_trial_begins_after_the_timeout():
     [
         (["train"], "must be module:objective, such as train:objective, got 'train'"),
         (["train:"], "must be module:objective"),
-        (["train.py:loss"], "named by its module, not its file: train:loss"),
-        (["./train.py"], "named by its module, not its file: train:objective"),
+        (["train.py:loss"], "name the objective by its module, not its file: train:loss"),
+        (["./train.py"], "name the objective by its module, not its file: train:objective"),
         (["nowhere:loss"], "there is no module nowhere in"),
         (["train:nothing"], "the module train has no nothing; it has accuracy, loss"),
         (["train:number"], "train:number must be a function, got 3"),
@@ -446,7 +446,7 @@ def test_a_process_is_known_by_more_than_its_number():
 
 @pytest.mark.heavy
 def test_the_example_on_the_page_runs_as_written(folder):
-    page = (Path(__file__).parent.parent / "docs" / "tuning.md").read_text()
+    page = (Path(__file__).parent.parent / "docs" / "how-to" / "tuning.md").read_text()
     section = re.search(r"^## From the command line$(.*?)^## ", page, re.DOTALL | re.MULTILINE)[1]
     blocks = dict(re.findall(r"^```(\w+)\n(.*?)^```$", section, re.DOTALL | re.MULTILINE))
     (folder / "train.py").write_text(blocks["python"])

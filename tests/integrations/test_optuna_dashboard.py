@@ -89,7 +89,7 @@ def test_publishing_again_replaces_and_keeps_what_the_user_wrote(kind, tmp_path)
         assert note.startswith("# Mine\n\nbefore\n\n")
         assert note.endswith("\n\nafter, longer: " + "z" * 3000)
         assert note.count("### Certificate") == 1
-        assert f"After {count} values" in note
+        assert f"Based on {count} values" in note
     assert set(drawn) == PICTURES
     publish(study, **{**STATED, "delta": 0.2})
     assert shown(study)["note"]["body"].count("| δ | 0.2 |") == 1
@@ -150,7 +150,7 @@ def test_a_callback_keeps_the_dashboard_current(n_jobs, tmp_path):
     assert callback.every == 5
     assert 10 <= callback.certificate.t <= 13
     note = shown(study)["note"]["body"]
-    assert f"After {callback.certificate.t} values" in note
+    assert f"Based on {callback.certificate.t} values" in note
     assert note.count("### Certificate") == 1
     assert set(pictures(study)) == PICTURES
     copy = pickle.loads(pickle.dumps(Publish(every=3, **STATED)))

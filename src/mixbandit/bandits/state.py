@@ -68,7 +68,7 @@ class State(NamedTuple):
         """The choice that waits for its reward or, if `held`, whose reward is held back; InvalidInput for others."""
         number = choice.id if isinstance(choice, Choice) else choice
         if not is_integer(number):
-            raise InvalidInput(f"a reward is told for a Choice or its id, got {shown(choice)}")
+            raise InvalidInput(f"tell needs a Choice or its id, got {shown(choice)}")
         found: Choice | None = persistent.get(self.pending, int(number))
         if found is None:
             known = 0 <= number < self.rounds
@@ -219,5 +219,5 @@ def _several(choices: Any) -> list[Any]:
             if array.ndim == 1:  # not a table: iterating would give the names of its columns
                 return list(array.tolist())
     except Exception as error:  # the code of users and of other libraries
-        raise InvalidInput(f"a reward is told for a Choice or its id, got {shown(choices)} ({error})") from error
-    raise InvalidInput(f"a reward is told for a Choice or its id, or a list of them, got {shown(choices)}")
+        raise InvalidInput(f"tell needs a Choice or its id, got {shown(choices)} ({error})") from error
+    raise InvalidInput(f"tell needs a Choice or its id, or a list of them, got {shown(choices)}")
