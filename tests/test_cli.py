@@ -142,7 +142,7 @@ def test_kernels_fails_where_a_promise_is_broken(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("children_heed_ctrl_c")
-@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("jobs", [pytest.param("1", marks=pytest.mark.heavy), "2"])
 def test_ctrl_c_stops_all_processes_and_keeps_the_results(tmp_path, jobs):
     """As a terminal does it: the signal goes to every process of the group."""
     arguments = ["coverage", "-T", "200", "-n", "5000", "-j", jobs, "--out", str(tmp_path)]
@@ -171,23 +171,18 @@ def test_unknown_names_are_refused(arguments, says):
     assert says in result.output
 
 
-def test_the_module_runs_and_errors_are_messages(tmp_path):
-    def module(*arguments):
-        return subprocess.run(
-            [sys.executable, "-m", "mixbandit", *arguments],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=tmp_path,
-        )
-
-    assert module("--version").stdout == f"mixbandit {mb.__version__}\n"
-    bad = module("coverage", "--delta", "2")
+def test_the_module_runs_and_errors_are_messages(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    module = [sys.executable, "-m", "mixbandit"]
+    version = subprocess.run([*module, "--version"], capture_output=True, text=True, check=True)
+    assert version.stdout == f"mixbandit {mb.__version__}\n"
+    bad = subprocess.run([*module, "coverage", "--delta", "2"], capture_output=True, text=True, check=False)
     assert bad.returncode == 2
     assert bad.stderr.strip() == "mixbandit: delta must lie strictly between 0 and 1, got 2.0"
     (tmp_path / "file").touch()
-    blocked = module("coverage", "-n", "2", "-T", "2", "--out", "file/inside")
-    assert blocked.returncode == 1
+    blocked = run(app, ["coverage", "-n", "2", "-T", "2", "--out", "file/inside"])
+    assert blocked.exit_code == 1
+    assert isinstance(blocked.exception, SystemExit)
     assert blocked.stderr.strip().startswith("mixbandit: ")
     assert "Traceback" not in blocked.stderr
 
