@@ -33,7 +33,7 @@ def pairs():
 def test_every_pair_plays_or_says_that_it_has_no_theory(name, rule, region):
     sequence = SEQUENCES[name]()
     if not has_theory(rule, sequence.moment.rule.kind):
-        with pytest.raises(mb.NoTheory, match=rf"{rule.name} acts on .*{sequence.moment.rule.kind}"):
+        with pytest.raises(mb.NoTheory, match=rf"{rule.name} needs .*{sequence.moment.rule.kind}"):
             Policy(sequence, ACTIONS[region], rule=rule)
         return
     policy = Policy(sequence, ACTIONS[region], rule=rule, rng=0, quick=True)

@@ -218,7 +218,7 @@ class TestRunningIntersection:
         assert (running.lower[0], running.upper[0]) == (0.0, 1.0)
 
     def test_only_anytime_sequences(self):
-        with pytest.raises(mb.InvalidInput, match="BayesCredible does not hold at all times"):
+        with pytest.raises(mb.InvalidInput, match="bounds of BayesCredible do not hold at all times"):
             mb.RunningIntersection(mb.BayesCredible(1, sigma=0.1), [[1.0]])
 
 

@@ -119,7 +119,7 @@ def test_one_kernel_of_a_list_that_explains_everything_is_enough():
     ("options", "match"),
     [
         ({"suspects": mb.RBF(1.0)}, "must be a list of kernels"),
-        ({"suspects": [3]}, "must be a kernel"),
+        ({"suspects": [3]}, "must be a mixbandit or scikit-learn kernel"),
     ],
 )
 def test_what_is_not_a_list_of_kernels_is_refused(options, match):
