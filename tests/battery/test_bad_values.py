@@ -12,7 +12,7 @@ from tests.battery import bad_values
 from tests.battery.odd_values import PLAIN, values
 from tests.battery.public_calls import CALLS, EXCLUDED, Call, discovered, is_excluded
 
-PAGE = Path(__file__).parents[2] / "docs" / "errors.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "errors.md"
 
 
 def test_every_public_callable_takes_part_or_says_why_not():

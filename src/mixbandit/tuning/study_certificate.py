@@ -118,15 +118,11 @@ class StudyCertificate(Certificate):
     @property
     def _why(self) -> str:
         times = "one trial" if self.tried == 1 else f"{self.tried} trials"
-        rows = ", each on new rows" if self._assumes_new_rows else ""  # what users most often get wrong
+        rows = ", each on new rows" if _assumes_new_rows(self.judgement) else ""  # what users most often get wrong
         if self.evidence == OWN_TRIALS:
             whose = f"its {times}" if self.tried == 1 else f"its own {times}"
             return f"based on {whose}{rows.replace('each ', '') if self.tried == 1 else rows}"
         return f"based on a model of all trials{rows}; {f'{times} of its own' if self.tried else 'NEVER TRIED'}"
-
-    @property
-    def _assumes_new_rows(self) -> bool:
-        return self.judgement is not None and (self.judgement.assumptions.samples or 0) > 1
 
     @property
     def _alternatives(self) -> str:
@@ -233,6 +229,10 @@ class StudyCertificate(Certificate):
         )
 
     _repr_html_ = to_html
+
+
+def _assumes_new_rows(judgement: Judgement | None) -> bool:
+    return judgement is not None and (judgement.assumptions.samples or 0) > 1
 
 
 def readable(parameters: Any) -> str:
