@@ -43,8 +43,6 @@ def test_an_example_tells_what_it_is_about(path, hook):
 @pytest.mark.heavy
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_prints_and_draws_what_the_gallery_shows(path, tmp_path):
-    if path.stem == "mlflow_logging":
-        pytest.importorskip("mlflow")
     run = subprocess.run([sys.executable, path], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     assert differences((GALLERY / f"{path.stem}.txt").read_text(encoding="utf-8"), run.stdout) == ""
