@@ -206,6 +206,8 @@ def test_repeats_that_never_vary_are_told():
     for repeats, value, told in ((4, 0.54, True), (3, 0.54, False), (6, 1.0, False)):
         found = mb.certify([*run, *[({"x": 0.9}, value)] * repeats], reward_range=(0, 1), samples=100)
         assert found.trusted
-        assert (f"{repeats - 1} of them do not scatter at all" in found.details()) is told
+        assert (f"{repeats - 1} repeated values are exactly equal" in found.details()) is told
+        assert str(found).startswith("CAUTION: ") is told
+        assert ("state rows=&quot;fixed&quot;" in mb.report(found).split('class="verdict"')[0]) is told
     varied = mb.certify([*run, *[({"x": 0.9}, 0.54)] * 5, ({"x": 0.9}, 0.55)], reward_range=(0, 1), samples=100)
-    assert "do not scatter at all" not in varied.details()
+    assert "are exactly equal" not in varied.details()

@@ -28,6 +28,9 @@ def verdict(certificate: StudyCertificate) -> str:
     body = f"{paragraph(first)}{paragraph(second)}"
     if not warning:
         return f'<div class="verdict">{body}</div>'
+    if certificate.trusted:  # something to check, which proves nothing
+        caution = warning[0].removeprefix("CAUTION: ")
+        return f'<div class="warning" role="alert">{escaped(caution)}</div><div class="verdict">{body}</div>'
     text = warning[0].removesuffix("; none of this is guaranteed:")
     return (
         f'<div class="warning" role="alert">{escaped(text)}. Nothing on this page is guaranteed.</div>'
@@ -41,7 +44,8 @@ def tiles(certificate: StudyCertificate, course: Course | None) -> str:
     low, high = certificate.interval
     worth = f"at least {number(low)}" if upwards else f"at most {number(high)}"
     sure = f"with probability {1.0 - certificate.delta:.6g}"
-    found = [("Guaranteed on average", *((worth, sure) if held else ("nothing", "")))]
+    what = certificate.measure if isinstance(certificate, ListCertificate) else "expected value"
+    found = [(f"Guaranteed {what}", *((worth, sure) if held else ("nothing", "")))]
     if course is not None:
         best = best_of(course, upwards)
         found.append(("Best single value seen", number(float(course.values[best])), "includes luck"))
@@ -90,7 +94,9 @@ def recommended(certificate: StudyCertificate, default: Against | None) -> str:
             "The configuration now in use was not stated, so the recommended one is not compared with it. State it as "
             "default=…, or --default on the command line."
         )
-        return section("The recommended configuration", table(["parameter", "use"], rows), paragraph(note, "note"))
+        alone = isinstance(certificate, ListCertificate) and certificate.tried == 1  # nothing to compare it with
+        told = [] if alone else [paragraph(note, "note")]
+        return section("The recommended configuration", table(["parameter", "use"], rows), *told)
     rows = []
     for name in dict.fromkeys([*mine, *default.parameters]):
         cells = [plain(each[name]) if name in each else "–" for each in (mine, default.parameters)]

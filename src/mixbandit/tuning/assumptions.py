@@ -167,7 +167,8 @@ class Assumptions:
                 "nothing bounds the noise, so nothing can be guaranteed. If single results lie in a range, as for "
                 "accuracy, state reward_range=(0, 1) and samples=…, the number of results that a value averages (such "
                 "as validation rows); or sigma, the standard deviation of a value around its expectation; or "
-                f'noise="gaussian", if the noise is Gaussian with the same level everywhere; {STATEMENTS}'
+                'noise="gaussian", if the noise is Gaussian with the same level everywhere. If all trials used the '
+                f'same rows or folds, none of these fits: certify takes rows="fixed"; {STATEMENTS}'
             )
         low, high = self.reward_range
         return (high - low) / (2.0 * math.sqrt(self.samples or 1))

@@ -115,11 +115,13 @@ class ListCertificate(StudyCertificate):
         if self.tried == 1:
             second = "Nothing else was measured, so nothing is known about alternatives."
         sure, best = f"with probability at least {1 - self.delta:.6g}", self.best_possible + 0.0
+        fresh = ", if nothing used these rows before" if self.evidence == FRESH_ROWS else ""
+        others = "" if self.tried == 1 else f"; the best one's is {most} {best:.4g}"
         measured = f" (measured: {self.on_these_rows:.4g})" if self.evidence == FRESH_ROWS else ""
         lines = [
-            f"Use {configuration}: on new rows its {self.measure} is {worst}{measured}, {sure}.",
+            f"Use {configuration}: on new rows its {self.measure} is {worst}{measured}, {sure}{fresh}.",
             second,
-            f"Its {self.measure} lies in [{low:.4g}, {high:.4g}]; the best one's is {most} {best:.4g}.",
+            f"Its {self.measure} lies in [{low:.4g}, {high:.4g}]{others}.",
             f"All of this holds together {sure}, given {self.assumptions}.",
         ]
         if self.folds > 1:

@@ -62,12 +62,18 @@ class Scatter:
                 f"REFUTED at level {self.delta:g}: values of the same configuration scatter more than the stated "
                 "samples allow. Training is random as well, or the rows are not new each time."
             )
-        usual = f"The {self.repeats} repeated values scatter no more than the stated samples allow."
-        if not self.unvaried:
-            return usual
         return (
-            f"{usual} But {self.unvaried} of them do not scatter at all, which hardly ever happens on new rows. If all "
-            'trials used the same rows, state rows="fixed"; the certificate is then about these rows only.'
+            f"The {self.repeats} repeated values scatter no more than the stated samples allow. {self.caution}".strip()
+        )
+
+    @property
+    def caution(self) -> str:
+        """What to check before the certificate is believed; empty if there is nothing."""
+        if self.refuted or not self.unvaried:
+            return ""
+        return (
+            f"{self.unvaried} repeated values are exactly equal, which hardly ever happens on new rows. If all trials "
+            'used the same rows, nothing is guaranteed about new ones: state rows="fixed".'
         )
 
 

@@ -21,6 +21,7 @@ from mixbandit.tuning.comparing import Comparison, compare
 from mixbandit.tuning.evidence import shares_in_words
 from mixbandit.tuning.judgement import OWN_TRIALS, Judgement, Worth
 from mixbandit.tuning.possible import Possible
+from mixbandit.tuning.repeats import Scatter
 
 
 @dataclass(frozen=True)
@@ -113,15 +114,16 @@ class StudyCertificate(Certificate):
         lines = [f"Use {configuration}: its expected value is {worth}, {sure} ({self._why}).", self._alternatives]
         if not self.trusted:
             lines.insert(0, f"WARNING: {self._refutation}; none of this is guaranteed:")
+        elif (scatter := _scatter(self.judgement)) is not None and scatter.caution:
+            lines.insert(0, f"CAUTION: {scatter.caution}")
         return lines
 
     @property
     def _why(self) -> str:
         times = "one trial" if self.tried == 1 else f"{self.tried} trials"
-        rows = ", each on new rows" if _assumes_new_rows(self.judgement) else ""  # what users most often get wrong
+        rows = ", on new rows as stated" if _assumes_new_rows(self.judgement) else ""  # what users most often get wrong
         if self.evidence == OWN_TRIALS:
-            whose = f"its {times}" if self.tried == 1 else f"its own {times}"
-            return f"based on {whose}{rows.replace('each ', '') if self.tried == 1 else rows}"
+            return f"based on {'its' if self.tried == 1 else 'its own'} {times}{rows}"
         return f"based on a model of all trials{rows}; {f'{times} of its own' if self.tried else 'NEVER TRIED'}"
 
     @property
@@ -155,7 +157,7 @@ class StudyCertificate(Certificate):
     def findings(self) -> list[str]:
         """What the data say about the assumptions."""
         found = [] if self.audit is None else list(self.audit.sentences)
-        scatter = None if self.judgement is None else self.judgement.scatter
+        scatter = _scatter(self.judgement)
         return found if scatter is None else [*found, str(scatter)]
 
     @property
@@ -229,6 +231,10 @@ class StudyCertificate(Certificate):
         )
 
     _repr_html_ = to_html
+
+
+def _scatter(judgement: Judgement | None) -> Scatter | None:
+    return None if judgement is None else judgement.scatter
 
 
 def _assumes_new_rows(judgement: Judgement | None) -> bool:
