@@ -95,7 +95,7 @@ def test_clusters_learn_shards(backend):
     if backend == "dask":
         distributed = pytest.importorskip("distributed")
         with (
-            distributed.Client(n_workers=2, threads_per_worker=1, dashboard_address=None),
+            distributed.Client(n_workers=2, threads_per_worker=1, dashboard_address=":0"),
             joblib.parallel_config("dask"),
         ):
             same(mb.learn_in_shards(sequence(), shards), once)

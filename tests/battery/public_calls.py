@@ -19,6 +19,7 @@ import pandas as pd
 
 import mixbandit as mb
 from mixbandit import plots
+from mixbandit._checks import as_float_array
 from mixbandit._files import digest
 from mixbandit.bandits import Optimism
 from mixbandit.errors import NotStorable
@@ -740,7 +741,7 @@ class _AlwaysYes:
     """A classifier."""
 
     def predict(self, X: Any) -> Any:
-        return np.ones(len(X), dtype=int)
+        return np.ones(len(as_float_array(X, "X")), dtype=int)
 
 
 def _fitted() -> Arguments:

@@ -41,7 +41,7 @@ def process(estimator, X, y):
 def dask():
     import distributed  # here, because tests that are not heavy do without it
 
-    with distributed.Client(n_workers=2, threads_per_worker=1, dashboard_address=None):
+    with distributed.Client(n_workers=2, threads_per_worker=1, dashboard_address=":0"):
         yield
 
 

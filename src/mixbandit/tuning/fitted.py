@@ -65,7 +65,10 @@ def _checked(model: Any) -> Any:
 
 
 def _labels(y: ArrayLike) -> NDArray[Any]:
-    labels = np.asarray(y)
+    try:
+        labels = np.asarray(y)
+    except Exception as error:  # ragged lists, and objects that raise anything
+        raise InvalidInput(f"y must be a vector with one label per row: {error}") from error
     if labels.ndim != 1 or not len(labels):
         raise InvalidInput(f"y must be a vector with one label per row, got {shown(y)}")
     if labels.dtype.kind in "fc" and not np.isfinite(labels).all():
