@@ -5,6 +5,7 @@ import pytest
 
 import mixbandit as mb
 from mixbandit.sets import KrylovBall
+from mixbandit.sets.eigen import Eigenbasis, example
 from tests.sets.test_krylov import hostile
 
 pytest.importorskip("numba")
@@ -71,3 +72,17 @@ def test_few_directions_and_many_are_bounded_alike():
     with np.errstate(all="raise"):
         for size in (1e-150, 1e150):  # squares leave the range of floats
             np.testing.assert_allclose(cs.upper(size * directions), size * many, rtol=1e-9)
+
+
+def test_rows_that_are_left_to_another_way_hold_nothing_of_what_memory_held_before(monkeypatch):
+    """A product with such rows warned of invalid values, rarely, where memory held infinities."""
+    near, directions = example()
+    coordinates = Eigenbasis(near, lambda *_: None).coordinates(directions)[1]
+
+    def leaves_all(*arguments):
+        arguments[-3].fill(np.nan)
+
+    monkeypatch.setattr(np, "empty", lambda shape: np.full(shape, np.inf))
+    solved = Eigenbasis(near, leaves_all).solve(coordinates, attaining=True)
+    assert np.isnan(solved.value).all()
+    assert not solved.points.any()

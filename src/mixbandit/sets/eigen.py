@@ -51,7 +51,8 @@ class Eigenbasis:
     def solve(self, inside: Array, *, attaining: bool) -> Solved:
         """The maxima of unit directions, given by their coordinates."""
         near, n = self._near, len(inside)
-        value, alpha, points = np.empty(n), np.empty(n), np.empty(inside.shape if attaining else (0, 0))
+        # Rows that are left to another way are not filled: with what memory held before, a product can warn.
+        value, alpha, points = np.empty(n), np.zeros(n), np.zeros(inside.shape if attaining else (0, 0))
         self._compiled(
             inside, self._mu, self._rewards, near.alpha, near.rho, near.norm_bound, near.start, self._floor,
             near.least * near.alpha, MOST, _POINT_TOLERANCE if attaining else _VALUE_TOLERANCE, STEPS, CANCELLED,
