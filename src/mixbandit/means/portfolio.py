@@ -31,7 +31,7 @@ from mixbandit._checks import Array
 
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 _SERIES_FROM = 30.0  # where three terms of Stirling's series are exact to 1e-12
-_FEW, _NODES = 127, 64  # so many nodes integrate polynomials in q of this degree exactly
+_FEW, _NODES = 127, 64  # this many nodes integrate polynomials in q of this degree exactly
 _WINDOW_NODES = 48
 _LEAST_DROP, _MOST_DROP = 25.0, 80.0  # of the integrand's logarithm at the ends of its window
 _MOST_POINTS = 1024

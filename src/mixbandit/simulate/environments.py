@@ -262,7 +262,7 @@ def noisy(expected: float, law: str, sigma: float, rng: np.random.Generator) -> 
 
 
 def results_per_reward(sigma: float) -> int:
-    """⌈1/4σ²⌉: the mean of so many results in [0, 1] is σ-sub-Gaussian by Hoeffding's lemma."""
+    """⌈1/4σ²⌉: the mean of this many results in [0, 1] is σ-sub-Gaussian by Hoeffding's lemma."""
     return math.ceil(1.0 / (4.0 * sigma**2))
 
 
