@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -24,7 +24,7 @@ from mixbandit.paper import regret
 from mixbandit.paper.datasets import load_dataset
 from mixbandit.reporting import report
 from mixbandit.simulate.runner import run
-from mixbandit.tuning import Float, Space, StudyCertificate, Tuner
+from mixbandit.tuning import Float, Space, StudyCertificate, Trial, Tuner
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -126,27 +126,23 @@ def tuned(seed: int) -> TuningRun:
         return float(rng.choice(hits(**parameters), ROWS).mean())
 
     tuner, floors = Tuner(SPACE, reward_range=(0, 1), samples=ROWS, rng=seed), {}
-    for trial in _asked(tuner):
-        tuner.tell(trial, accuracy(dict(trial.parameters)))
-        if tuner.told % _EVERY == 0:
-            floors[tuner.told] = tuner.certificate().lower
+
+    def play(trials: Iterable[Trial]) -> None:
+        for trial in trials:
+            tuner.tell(trial, accuracy(dict(trial.parameters)))
+            if tuner.told % _EVERY == 0:
+                floors[tuner.told] = tuner.certificate().lower
+
+    play(tuner.ask() for _ in range(TRIALS))
     before, searched = tuner.certificate(), tuner.history
     leaders = [max(searched[: i + 1], key=lambda told: told.value) for i in range(TRIALS)]
-    for trial in tuner.confirm(CONFIRMATIONS):
-        tuner.tell(trial, accuracy(dict(trial.parameters)))
-        if tuner.told % _EVERY == 0:
-            floors[tuner.told] = tuner.certificate().lower
+    play(tuner.confirm(CONFIRMATIONS))
     after = tuner.certificate()
     floors[tuner.told] = after.lower
     true = [float(hits(**leader.parameters).mean()) for leader in leaders]
     recommended = float(hits(**after.parameters).mean())
     values = [told.value for told in tuner.history]
     return TuningRun(values, floors, leaders[-1].value, true[-1], true, before, after, recommended, rows=len(y) - half)
-
-
-def _asked(tuner: Tuner) -> Iterator[Any]:
-    for _ in range(TRIALS):
-        yield tuner.ask()
 
 
 def _tell_tuning(runs: dict[int, TuningRun]) -> None:

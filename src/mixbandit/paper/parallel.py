@@ -197,11 +197,8 @@ def _dask(workers: Workers) -> Iterator[None]:
         return
     known = dask.config.get("scheduler-address", None)
     # We stop the workers ourselves: neither Ctrl-C in them nor their end is worth a message.
-    local = {
-        "n_workers": workers.jobs,
-        "threads_per_worker": 1,
-        "dashboard_address": ":0",
-    }  # any free port: others may have the usual one
+    # Its page takes any free port: others may have the usual one.
+    local = {"n_workers": workers.jobs, "threads_per_worker": 1, "dashboard_address": ":0"}
     with _interrupts_ignored():
         client = distributed.Client(**({} if known else {**local, "silence_logs": logging.CRITICAL}))
     with client:

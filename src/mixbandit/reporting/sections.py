@@ -51,7 +51,7 @@ def tiles(certificate: StudyCertificate, course: Course | None) -> str:
         found.append(("Best single value seen", number(float(course.values[best])), "includes luck"))
     elif isinstance(certificate, ListCertificate):
         found.append(("Measured", number(certificate.on_these_rows), "on the rows at hand; includes luck"))
-    if held and (certificate.tried > 1 or not isinstance(certificate, ListCertificate)):
+    if held and not _stands_alone(certificate):
         proof = "" if certificate.proven else "not proven: a search found no more"
         found.append(("Left to gain, at most", number(certificate.gap), proof))
     if isinstance(certificate, ListCertificate):
@@ -64,6 +64,11 @@ def tiles(certificate: StudyCertificate, course: Course | None) -> str:
 def _tile(name: str, value: str, more: str) -> str:
     small = f"<small>{escaped(more)}</small>" if more else ""
     return f"<div><dt>{escaped(name)}</dt><dd>{escaped(value)}{small}</dd></div>"
+
+
+def _stands_alone(certificate: StudyCertificate) -> bool:
+    """Whether nothing else was measured, and there is nothing to compare with."""
+    return isinstance(certificate, ListCertificate) and certificate.tried == 1
 
 
 def _says_something(certificate: StudyCertificate) -> bool:
@@ -94,8 +99,7 @@ def recommended(certificate: StudyCertificate, default: Against | None) -> str:
             "The configuration now in use was not stated, so the recommended one is not compared with it. State it as "
             "default=…, or --default on the command line."
         )
-        alone = isinstance(certificate, ListCertificate) and certificate.tried == 1  # nothing to compare it with
-        told = [] if alone else [paragraph(note, "note")]
+        told = [] if _stands_alone(certificate) else [paragraph(note, "note")]
         return section("The recommended configuration", table(["parameter", "use"], rows), *told)
     rows = []
     for name in dict.fromkeys([*mine, *default.parameters]):

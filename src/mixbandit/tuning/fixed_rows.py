@@ -184,9 +184,9 @@ def binomial_ends(r: Array, samples: Array, log_odds: float) -> tuple[Array, Arr
     from scipy.special import betaincinv
 
     hits, tail = np.rint(r * samples), math.exp(-log_odds)
-    with np.errstate(invalid="ignore"):  # Beta(0, ·) and Beta(·, 0) stand for the ends of [0, 1]
-        lower = np.where(hits > 0, betaincinv(np.maximum(hits, 1), samples - hits + 1, tail), 0.0)
-        upper = np.where(hits < samples, betaincinv(hits + 1, np.maximum(samples - hits, 1), 1.0 - tail), 1.0)
+    # No hits at all, or nothing but hits: the end of [0, 1] is the bound, and Beta(0, ·) does not exist.
+    lower = np.where(hits > 0, betaincinv(np.maximum(hits, 1), samples - hits + 1, tail), 0.0)
+    upper = np.where(hits < samples, betaincinv(hits + 1, np.maximum(samples - hits, 1), 1.0 - tail), 1.0)
     return lower, upper
 
 
