@@ -49,6 +49,8 @@ class Tuning:
     standing: Standing = field(default_factory=Standing)
     _failures: int = 0  # in a row
     _exhausted: bool = False  # nothing more is to be confirmed
+    _decided: bool = False  # enough confirmations, or no more needed
+    _failed_before: set[int] = field(default_factory=set)  # confirmations that failed in earlier runs
     _ordered: set[int] = field(default_factory=set)  # confirmations that a worker was told to run
 
     @property
@@ -80,7 +82,10 @@ class Tuning:
         return stop
 
     def _begin(self, pool: Pool) -> None:
-        so_far = len(self._look())
+        from mixbandit.integrations.optuna.finalists import failed_confirmations
+
+        trials = self._look()
+        so_far, self._failed_before = len(trials), failed_confirmations(trials)
         there = f", which has {so_far} trial{'' if so_far == 1 else 's'} so far" if so_far else ""
         self.watch.say(f"The study {self.job.study!r} is in {masked(self.job.source)}{there}.")
         if self.assumptions is None:
@@ -134,11 +139,22 @@ class Tuning:
             self._ordered.clear()  # what still waits was ordered from a process that died
         step = self._confirming(trials).enqueue(self.study)
         waiting = [number for number in _waiting(self.study.get_trials(deepcopy=False)) if number not in self._ordered]
-        self._exhausted = step is Step.IMPOSSIBLE or (step is Step.DONE and not waiting and not pool.busy)
+        self._decided = step is Step.DONE
+        over = step in (Step.DONE, Step.FAILED) and not waiting and not pool.busy
+        self._exhausted = step is Step.IMPOSSIBLE or over
         if not waiting or step is Step.IMPOSSIBLE:
             return None
         self._ordered.add(waiting[0])
         return waiting[0]
+
+    @property
+    def failed_confirmations(self) -> int:
+        """How many confirmations failed in this run and were not made up for."""
+        from mixbandit.integrations.optuna.finalists import failed_confirmations
+
+        if self._decided or self.standing.confirmed >= self.confirmations:
+            return 0
+        return len(failed_confirmations(self._look()) - self._failed_before)
 
     _callback: ConfirmFinalists | None = None
 

@@ -69,7 +69,8 @@ def tune(
     trials, which then count as failed; a second Ctrl-C kills them at once. To have the best configuration certified,
     state what is known about values, as for `certify`. Otherwise it is only searched for.
 
-    Exits with 3 if the data refute the assumptions, with 2 if input is wrong, with 1 if one trial after another fails.
+    Exits with 3 if the data refute the assumptions, with 2 if input is wrong, with 1 if one trial after another fails
+    or if confirmations are missing because they failed.
     """
     module, name = parts_of(objective)
     known = _stated(
@@ -106,8 +107,14 @@ def tune(
     else:
         _say(out, _in_words(tuning, found))
         _say_next(out, tuning, context)
+    failed = tuning.failed_confirmations
+    if failed:
+        done = f"{tuning.standing.confirmed} of {confirm} confirmations were completed"
+        _say(out, f"{done}: {failed} failed. Run the same command again to retry them.")
     if found is not None and not found.trusted:
         raise typer.Exit(REFUTED)
+    if failed:
+        raise typer.Exit(FAILED)
 
 
 def _stated(direction: str | None, **options: Any) -> Assumptions | None:

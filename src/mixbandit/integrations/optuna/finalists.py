@@ -18,7 +18,7 @@ from mixbandit.integrations.optuna.certifying import Rest
 from mixbandit.integrations.optuna.confirming import marked, nomination_of
 from mixbandit.integrations.optuna.saying import Said
 from mixbandit.integrations.optuna.stopping import as_space
-from mixbandit.integrations.optuna.storage import enqueue, identity, withdraw
+from mixbandit.integrations.optuna.storage import enqueue, identity, is_withdrawn, withdraw
 from mixbandit.sequences import Moment
 from mixbandit.tuning import Assumptions, Parameter, Space
 from mixbandit.tuning.assumptions import Stated
@@ -41,6 +41,7 @@ class Step(Enum):
     EARLY = "the search goes on"
     ENQUEUED = "a confirmation waits to be run"
     DONE = "nothing is left to confirm"
+    FAILED = "too many confirmations have failed"
     IMPOSSIBLE = "the study cannot be certified, or its values contradict what was stated"
 
 
@@ -50,6 +51,14 @@ class _Round(NamedTuple):
     key: tuple[Any, int, Space]  # the study, the last trial of the search, the space
     finalists: tuple[Finalist, ...]
     model: Moment
+
+
+class _Found(NamedTuple):
+    """What earlier processes left in a study: numbers of confirmations."""
+
+    study: Any
+    waiting: frozenset[int]
+    failed: frozenset[int]  # whatever made them fail may have been mended since
 
 
 class ConfirmFinalists:
@@ -63,7 +72,8 @@ class ConfirmFinalists:
 
     It works with any sampler, with threads, and with several processes on one storage, each with a callback of the same
     settings. If another worker has taken the enqueued trial, Optuna makes one more trial of the search instead. All its
-    state is in the study, so an interrupted study resumes where it was. Trials that fail do not count, up to n of them.
+    state is in the study, so an interrupted study resumes where it was. Confirmations that fail are made up for; after
+    n failures the callback warns and stops the study, and a new callback starts counting them afresh.
 
     State the same assumptions as for `mixbandit.certify`. It never ends a study with an error: if values contradict the
     assumptions, or if the study cannot be certified, it warns once and lets the study run on as if it were not there.
@@ -90,7 +100,7 @@ class ConfirmFinalists:
     def _forget(self) -> None:
         self._lock = threading.Lock()
         self._round: _Round | None = None
-        self._found: tuple[Any, frozenset[int]] = (None, frozenset())
+        self._found = _Found(None, frozenset(), frozenset())
 
     def __getstate__(self) -> dict[str, Any]:
         # The rest is recovered from the study.
@@ -102,7 +112,7 @@ class ConfirmFinalists:
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
         """Enqueue the next confirmation, or stop the study if there is nothing left to confirm."""
-        if self.enqueue(study) is not Step.DONE:
+        if self.enqueue(study) not in (Step.DONE, Step.FAILED):
             return
         # Threads share the flag that stops a study, and a trial that waits for one of them would be lost.
         until = time.monotonic() + _PATIENCE
@@ -125,16 +135,20 @@ class ConfirmFinalists:
     def _step(self, study: Study, which: Any) -> Step:
         trials = study.get_trials(deepcopy=False)
         searched = _searched(trials)
-        if self._found[0] != which:
-            self._found = (which, frozenset(trial.number for trial in _waiting(trials)))
+        if self._found.study != which:
+            waiting = frozenset(trial.number for trial in _waiting(trials))
+            self._found = _Found(which, waiting, frozenset(failed_confirmations(trials)))
         if len(searched) < self.after:
             return Step.EARLY
-        if any(trial.number in self._found[1] for trial in _waiting(trials)):
+        if any(trial.number in self._found.waiting for trial in _waiting(trials)):
             return Step.ENQUEUED  # left by a process that ended: it is run next
         last = searched[self.after - 1].number
-        counted, failed = _counted(trials, last), len(_confirmations(trials, last)) - len(_counted(trials, last))
-        if len(counted) >= self.n or failed >= self.n:
+        counted, failed = _counted(trials, last), failed_confirmations(trials) - self._found.failed
+        if len(counted) >= self.n:
             return Step.DONE
+        if len(failed) >= self.n:
+            self._say(study, "failed", f"confirms no more: {len(failed)} confirmations have failed.")
+            return Step.FAILED
         return self._next(study, (which, last), self.n - len(counted))
 
     def _next(self, study: Study, search: tuple[Any, int], unused: int) -> Step:
@@ -184,14 +198,16 @@ def _searched(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
     return sorted(found, key=lambda trial: (trial.datetime_complete or datetime.min, trial.number))
 
 
-def _confirmations(trials: Sequence[FrozenTrial], last: int) -> list[FrozenTrial]:
-    """Confirmations after the search."""
-    return [trial for trial in trials if trial.number > last and nomination_of(trial) is not None]
-
-
 def _counted(trials: Sequence[FrozenTrial], last: int) -> list[int]:
     """The numbers of confirmations after the search that have not failed, in order."""
-    return sorted(trial.number for trial in _confirmations(trials, last) if trial.state != TrialState.FAIL)
+    found = [trial for trial in trials if trial.number > last and nomination_of(trial) is not None]
+    return sorted(trial.number for trial in found if trial.state != TrialState.FAIL)
+
+
+def failed_confirmations(trials: Sequence[FrozenTrial]) -> set[int]:
+    """The numbers of confirmations that were run and failed."""
+    failed = [trial for trial in trials if trial.state == TrialState.FAIL and nomination_of(trial) is not None]
+    return {trial.number for trial in failed if not is_withdrawn(trial)}
 
 
 def _waiting(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:

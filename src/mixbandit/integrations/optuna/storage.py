@@ -26,6 +26,8 @@ _CHOSEN = "mixbandit:parameters"
 _PART = "mixbandit:part"
 # The attribute that names the process that runs a trial.
 _WORKER = "mixbandit:worker"
+# The attribute of a trial that was failed before anybody ran it.
+_WITHDRAWN = "mixbandit:withdrawn"
 # MySQL's TEXT, the smallest column an attribute can be in, holds 65,535 bytes. Quoting can double the length of a part.
 _LONGEST = 30_000
 
@@ -119,6 +121,8 @@ def enqueue(study: Study, parameters: Mapping[str, Any], attributes: Mapping[str
 
 def begin(study: Study, number: int) -> optuna.Trial | None:
     """Run a certain trial of those that wait, which `study.ask` cannot promise; None if somebody else runs it."""
+    # Optuna's cache of a database stores parameters only of trials that it has read: this one may be another process's.
+    study._storage.get_all_trials(study._study_id, deepcopy=False)
     trial_id = study._storage.get_trial_id_from_study_id_trial_number(study._study_id, number)
     try:
         ours = study._storage.set_trial_state_values(trial_id, TrialState.RUNNING)
@@ -132,8 +136,14 @@ def withdraw(study: Study, trial: FrozenTrial) -> bool:
     # Only one process can set a waiting trial to running.
     if not study._storage.set_trial_state_values(trial._trial_id, TrialState.RUNNING):
         return False
+    study._storage.set_trial_system_attr(trial._trial_id, _WITHDRAWN, True)
     study._storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
     return True
+
+
+def is_withdrawn(trial: FrozenTrial) -> bool:
+    """Whether a trial was failed before anybody ran it."""
+    return _WITHDRAWN in trial.system_attrs
 
 
 def sign(study: Study, trial: optuna.Trial, worker: Mapping[str, Any]) -> None:

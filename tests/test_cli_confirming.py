@@ -1,0 +1,82 @@
+"""`mixbandit tune --confirm`: confirmations are stored in every kind of storage, and what fails is told and retried."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from benchmarks.workers import postgresql
+from mixbandit.cli import app
+from mixbandit.cli.storage import study_in
+from mixbandit.integrations.optuna.confirming import nomination_of
+
+MODULE = """
+import random
+from pathlib import Path
+
+def accuracy(parameters):
+    chance = 0.9 - 0.3 * (parameters["x"] - 0.3) ** 2
+    return sum(random.random() < chance for _ in range(100)) / 100
+
+def breaks(parameters):
+    begun = Path("begun.txt")
+    count = int(begun.read_text()) if begun.exists() else 0
+    begun.write_text(str(count + 1))
+    if count >= 5 and not Path("mended").exists():
+        raise ValueError("no data")
+    return accuracy(parameters)
+"""
+SPACE = '[x]\ntype = "float"\nlow = -1.0\nhigh = 1.0\n'
+STATED = ["--space", "space.toml", "--range", "0", "1", "--samples", "100"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text(MODULE)
+    (tmp_path / "space.toml").write_text(SPACE)
+    return tmp_path
+
+
+def tune(*arguments, code=0):
+    result = CliRunner().invoke(app, ["tune", *map(str, arguments), *STATED])
+    assert result.exit_code == code, result.output
+    assert isinstance(result.exception, SystemExit | None)
+    return result
+
+
+def states(source):
+    """How search trials and confirmations ended."""
+    found = [(nomination_of(trial) is not None, trial.state.name) for trial in study_in(source, None).trials]
+    return [state for confirms, state in found if not confirms], [state for confirms, state in found if confirms]
+
+
+def check_confirmed(source, *, jobs=1):
+    found = json.loads(tune("train:accuracy", "--storage", source, "--trials", 5, "--confirm", 3, "--jobs", jobs,
+                            "--json").stdout)  # fmt: skip
+    assert (found["searched"], found["confirmed"], found["failed"]) == (5, 3, 0)
+    assert states(source) == (["COMPLETE"] * 5, ["COMPLETE"] * 3)
+
+
+@pytest.mark.parametrize("source", ["sqlite:///study.db", "study.journal"])
+def test_confirmations_are_stored(source):
+    check_confirmed(source)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_confirmations_are_stored_in_postgresql(jobs):
+    with postgresql() as source:
+        check_confirmed(source, jobs=jobs)
+
+
+@pytest.mark.parametrize("source", [pytest.param("sqlite:///study.db", marks=pytest.mark.heavy), "study.journal"])
+def test_confirmations_that_fail_are_told_and_retried(source):
+    command = ["train:breaks", "--storage", source, "--trials", 5, "--confirm", 2]
+    said = tune(*command, code=1).output
+    assert "0 of 2 confirmations were completed: 2 failed. Run the same command again to retry them." in said
+    assert states(source) == (["COMPLETE"] * 5, ["FAIL"] * 2)
+    Path("mended").touch()
+    assert "2 of 2 confirmations" in tune(*command).output
+    assert states(source) == (["COMPLETE"] * 5, ["FAIL"] * 2 + ["COMPLETE"] * 2)
