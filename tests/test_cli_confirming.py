@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
+from benchmarks.workers import postgresql
 from typer.testing import CliRunner
 
-from benchmarks.workers import postgresql
 from mixbandit.cli import app
 from mixbandit.cli.storage import study_in
 from mixbandit.integrations.optuna.confirming import nomination_of

@@ -3,7 +3,7 @@
 | code | meaning |
 |---|---|
 | 0 | done |
-| 1 | failed: a broken promise, a file that could not be written, a missing package, failing trials or confirmations, a bug |
+| 1 | failed: a broken promise, an unwritable file, a missing package, failing trials or confirmations, or a bug |
 | 2 | wrong input: an option, an assumption that is missing, or a file or storage that cannot be read |
 | 3 | `certify`, `report`, `tune`: the data refute the stated assumptions |
 | 130, 143, 129 | stopped by Ctrl-C, SIGTERM or a closed terminal |
