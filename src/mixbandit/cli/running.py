@@ -69,7 +69,7 @@ class Tuning:
                 ):  # what is wrong with the objective is told before a study is made
                     pool.events(_LOOK_EVERY)
                 if not stop.asked:
-                    self.study = study_to_tune(self.job.source, self.job.study, direction)
+                    self.study = study_to_tune(self.job.source, self.job.study, direction, self.watch.say)
                     self.watch.towards(self.study.direction.name.lower())
                     _check_space(self.study, self.job.space)
                     self._begin(pool)

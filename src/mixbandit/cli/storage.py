@@ -8,13 +8,14 @@ from __future__ import annotations
 import contextlib
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
 from mixbandit._checks import as_path, clipped
 from mixbandit._extras import import_extra
+from mixbandit.cli.journals import journal_to_write, said_on_stderr
 from mixbandit.errors import InvalidInput, MissingDependency, MixbanditError
 from mixbandit.tuning.assumptions import DIRECTIONS
 from mixbandit.tuning.tables import masked, secrets_in
@@ -66,12 +67,12 @@ def study_in(source: str, name: str | None) -> Any:
         return study
 
 
-def study_to_tune(source: str, name: str, direction: str | None) -> Any:
+def study_to_tune(source: str, name: str, direction: str | None, say: Callable[[str], None]) -> Any:
     """The study of this name, which is created if it is not there; InvalidInput if it has another direction."""
     with _reading(source):
         optuna = import_extra("optuna", extra="optuna")
         optuna.logging.set_verbosity(optuna.logging.WARNING)
-        storage = storage_to_tune(source)
+        storage = storage_to_tune(source, say)
         if name not in optuna.get_all_study_names(storage=storage):
             # Another process may create it at the same time.
             optuna.create_study(
@@ -87,13 +88,13 @@ def study_to_tune(source: str, name: str, direction: str | None) -> Any:
         return study
 
 
-def storage_to_tune(source: str) -> Any:
+def storage_to_tune(source: str, say: Callable[[str], None] = said_on_stderr) -> Any:
     """A storage to write to, given by its address or the path of its journal; it is created if it is not there."""
     check_may_be_tuned(source)
     with _reading(source):
         optuna = import_extra("optuna", extra="optuna")
         if not is_address(source):
-            return _journal(optuna, source)
+            return journal_to_write(source, say)
         return optuna.storages.RDBStorage(source, engine_kwargs={"pool_pre_ping": True})
 
 
