@@ -1,5 +1,7 @@
 """The e-processes with 30 digits, and intervals by a grid: straight from the definitions."""
 
+from collections import Counter
+
 import mpmath as mp
 import numpy as np
 
@@ -8,12 +10,12 @@ def log_portfolio(p, singles, means=()):
     """ln E(p) by mpmath's quadrature: single values in [0, 1], and (value, samples) of means."""
     with mp.workdps(20):
         p = mp.mpf(p)
-        pairs = [(mp.mpf(x), 1 - mp.mpf(x)) for x in singles]
+        pairs = [(mp.mpf(x), 1 - mp.mpf(x), count) for x, count in Counter(map(float, singles)).items()]
         powers = [(m * mp.mpf(r), m * (1 - mp.mpf(r))) for r, m in means]
 
         def term(angle):
             a, b = mp.sin(angle) ** 2 / p, mp.cos(angle) ** 2 / (1 - p)
-            wealth = mp.fprod(x * a + y * b for x, y in pairs)
+            wealth = mp.fprod((x * a + y * b) ** count for x, y, count in pairs)
             return wealth * mp.fprod(a**x * b**y for x, y in powers) * 2 / mp.pi
 
         return float(mp.log(mp.quad(term, mp.linspace(0, mp.pi / 2, 5))))

@@ -243,6 +243,35 @@ def test_comparisons_that_cannot_be_made(options, words):
         mb.compare_means([0.5, 0.9], [0.2, 0.1], **options)
 
 
+@pytest.mark.parametrize(
+    ("a", "b"), [([3.0, 3.1], [5.0, 5.0]), ([3.0, 3.1], [0.5, 0.5]), ([0.5], [-7.0]), ([1e50], [-1e50])]
+)
+def test_values_far_outside_of_the_range_of_their_means_refute_what_is_stated(a, b):
+    with pytest.raises(AssumptionsRefuted, match=r"sigma=0.1 with reward_range=\(0.0, 1.0\).*reward_range=None"):
+        mb.compare_means(a, b, (0.0, 1.0), sigma=0.1)
+    assert mb.compare_means(a, b, None, sigma=0.1).lower <= np.mean(a) - np.mean(b)
+
+
+def test_values_somewhat_outside_of_the_range_of_their_means_leave_all_pairs_that_explain_them():
+    a, b, delta = [1.2, 1.25], [1.05], 0.05
+    x = np.linspace(0.0, 1.0, 1001)
+    one, other = (np.array([mb.MeanSequence(sigma=0.1).update(v).log_evalue(p) for p in x]) for v in (a, b))
+    apart = (x[:, None] - x)[one[:, None] + other < -math.log(delta)]
+    found = mb.compare_means(a, b, sigma=0.1, delta=delta)
+    assert apart.min() - 0.002 <= found.lower <= apart.min()
+    assert apart.max() <= found.upper <= apart.max() + 0.002
+
+
+def test_a_comparison_is_refuted_exactly_where_no_pair_of_means_is_left():
+    """On both sides of the border, which rounding must not blur into another error."""
+    a, b = [1.2, 1.25], [-0.1]
+    least = sum(mb.MeanSequence(sigma=0.1).update(v).log_evalue(end) for v, end in ((a, 1.0), (b, 0.0)))
+    for nats in (1e-12, 1e-9, 1e-6, 3e-6, 1e-3):
+        assert mb.compare_means(a, b, sigma=0.1, delta=math.exp(-least - nats)).upper <= 1.0
+        with pytest.raises(AssumptionsRefuted):
+            mb.compare_means(a, b, sigma=0.1, delta=math.exp(-least + nats))
+
+
 def test_pairs_must_be_as_many_on_both_sides():
     with pytest.raises(InvalidInput, match="b_values"):
         mb.compare_means([0.5, 0.9], [0.2], paired=True)

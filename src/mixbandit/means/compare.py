@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixbandit._checks import as_range, as_vector, flag, positive
-from mixbandit.errors import InvalidInput
+from mixbandit.errors import AssumptionsRefuted, InvalidInput
 from mixbandit.means.kinds import Range
 from mixbandit.means.sequence import MeanSequence, error_probability
 
@@ -90,7 +90,15 @@ def _together(a: MeanSequence, b: MeanSequence, delta: float) -> MeanComparison:
     The largest x − y among them has one side's evidence s and the other's ln 1/δ − s; both bounds are concave in s.
     """
     sides = [_Side(a), _Side(b)]
-    level = -math.log(delta) + sum(side.at_mean - side.least for side in sides)  # each s starts at the mean's
+    least = sum(side.least for side in sides)
+    if least >= -math.log(delta):
+        raise AssumptionsRefuted(
+            f"at level delta the values refute sigma={a.sigma:g} with reward_range={a.reward_range}: no two means in "
+            f"the range explain averages of {a.mean:g} and {b.mean:g}; pass reward_range=None if nothing bounds the "
+            "means"
+        )
+    # Each s starts at its mean's; a set that is nearly empty is widened until there is room to search.
+    level = max(-math.log(delta), least + 3.0 * _MARGIN) + sum(side.at_mean - side.least for side in sides)
     room = sides[0].at_mean + _MARGIN, level - sides[1].at_mean - _MARGIN
 
     def ends(s: float) -> tuple[float, float]:
@@ -114,8 +122,10 @@ class _Side:
         self.sequence = sequence
         mean = _clipped(sequence)
         self.at_mean = sequence.log_evalue(mean)
-        around = self.interval(self.at_mean + _MARGIN)
-        self.best, self.least = _least(sequence.log_evalue, *around)
+        if mean != sequence.mean:  # evidence is convex, and least at the end of the range that is nearest
+            self.best, self.least = mean, self.at_mean
+        else:
+            self.best, self.least = _least(sequence.log_evalue, *self.interval(self.at_mean + _MARGIN))
 
     def interval(self, level: float) -> tuple[float, float]:
         return self.sequence.kind.interval(self.sequence.record, level)
