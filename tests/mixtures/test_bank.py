@@ -86,6 +86,36 @@ def test_forecasts_do_not_depend_on_what_comes_later():
         np.testing.assert_allclose(whole[:, :7], part, rtol=1e-9)
 
 
+@pytest.mark.parametrize("zeros", [1, 3])
+@pytest.mark.parametrize("later", [1e-8, 1e8, 1e30])
+def test_forecasts_do_not_depend_on_what_comes_later_where_the_first_rows_are_zero(zeros, later):
+    """They did: rows were divided by the largest of all, so that a large one changed forecasts made long before."""
+    rng = np.random.default_rng(5)
+    known = trials(rng)
+    known.actions[:zeros] = 0.0
+    other = known._replace(actions=known.actions.copy(), values=known.values.copy())
+    other.actions[7:] *= later
+    other.values[7:] = rng.uniform(size=5)
+    banks = (mb.Bank(), as_model(2)), (mb.Bank([mb.LinearKernel(), mb.PolynomialKernel(2, constant=0.0)]), as_model(2))
+    for bank, model in banks:
+        one, two = (
+            bank.log_predictives(model, each._replace(phi=each.actions if bank.kernels is None else None))
+            for each in (known, other)
+        )
+        np.testing.assert_allclose(one[:, :7], two[:, :7], rtol=1e-9)
+        assert np.isfinite(two).all()
+
+
+@pytest.mark.parametrize("zeros", [0, 2])
+def test_units_of_features_do_not_matter_to_the_bank(zeros):
+    known = trials(np.random.default_rng(6))
+    known.actions[:zeros] = 0.0
+    found = [
+        mb.Bank().log_density(as_model(2), known._replace(phi=unit * known.actions)) for unit in (1e-120, 1.0, 1e120)
+    ]
+    np.testing.assert_allclose(found, found[1], rtol=1e-9)
+
+
 def test_length_scales_are_stretched_wherever_they_are():
     kernel = mb.RBF([0.1, 0.2]) * mb.Matern(1.5, 0.3).on([0]) + mb.ConstantKernel(2.0)
     half, same, *_ = stretched_kernels(kernel)

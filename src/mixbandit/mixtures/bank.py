@@ -44,9 +44,10 @@ SCALES = (0.001, 0.01, 0.1)
 NOISES = (0.25, 0.09, 0.03, 0.01)
 # The level of a function around the middle of the range, as a variance that every member adds.
 _LEVEL, _MIDDLE = 0.25, 0.5
-# Factors of the length-scales of the model's kernel; length-scales in feature space, in units of the first row.
+# Factors of the length-scales of the model's kernel; length-scales in feature space, in units of the first row that is not 0.
 _STRETCHES = (0.5, 1.0, 2.0, 4.0)
 _FEATURE_LENGTHS = (0.5, 1.5)
+_MOST_UNITS = 1e100
 # Means nearer to an end than half a result, or than this, are not forecast.
 _END = 0.005
 # a + b: more certain forecasts would gain nothing.
@@ -186,7 +187,10 @@ class Bank(Mixture):
         return float(fixed_share(self.log_predictives(model, trials, extra), self.share).sum())
 
     def _grams(self, model: Model, trials: Trials) -> list[Array]:
-        """Kernel matrices of all trials, in units of the first diagonal entry, which is known before any value."""
+        """Kernel matrices of all trials, in units of the first diagonal entry that is not 0.
+
+        It is known before the value of its own trial, and no forecast before that depends on it: what is 0 stays so.
+        """
         if self.kernels is None and trials.phi is not None:
             return _feature_grams(trials.phi)
         kernels = stretched_kernels(model.kernel) if self.kernels is None else self.kernels  # type: ignore[arg-type]
@@ -229,16 +233,27 @@ def _stretched(state: Any, factor: float) -> Any:
 
 def _feature_grams(phi: Array) -> list[Array]:
     """The linear kernel of feature rows, and Gaussian ones of their distances."""
-    largest = max(float(np.abs(phi).max()), np.finfo(np.float64).tiny)
-    gram = _in_units((phi / largest) @ (phi / largest).T)
+    sizes = np.abs(phi).max(axis=1, initial=0.0)
+    first = int(np.argmax(sizes > 0.0))
+    if sizes[first]:
+        row = phi[first] / sizes[first]
+        phi = _clipped(phi, sizes[first] * math.sqrt(float(row @ row)), _MOST_UNITS)
+    gram = phi @ phi.T
     squared = gram.diagonal()
     distance2 = np.maximum(squared[:, None] + squared - 2.0 * gram, 0.0)
-    return [gram, *(np.exp(-0.5 * distance2 / length**2) for length in _FEATURE_LENGTHS)]
+    with np.errstate(under="ignore"):
+        return [gram, *(np.exp(-0.5 * distance2 / length**2) for length in _FEATURE_LENGTHS)]
 
 
 def _in_units(gram: Array) -> Array:
-    first = float(gram[0, 0])
-    return gram / first if first > 0.0 else gram
+    positive = gram.diagonal()[gram.diagonal() > 0.0]
+    return _clipped(gram, float(positive[0]), _MOST_UNITS**2) if len(positive) else gram
+
+
+def _clipped(values: Array, unit: float, most: float) -> Array:
+    """Values in a unit, each cut by itself where it would overflow: none depends on those that come later."""
+    with np.errstate(over="ignore", under="ignore"):
+        return np.clip(values / unit, -most, most)
 
 
 def _positive_list(given: ArrayLike, name: str) -> tuple[float, ...]:
