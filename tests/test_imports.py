@@ -17,6 +17,7 @@ ORDER = [
     "errors",
     "_extras",
     "_lazy",
+    "_words",
     "_checks",
     "_schema",
     "_files",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mixbandit._checks import Array, one_of, shown
+from mixbandit._words import confidence
 from mixbandit.actions import Arms, Box, Region
 from mixbandit.errors import InvalidInput
 from mixbandit.search import (
@@ -89,7 +90,7 @@ class Certificate:
             lines.append("The bounds are Bayesian: right on average over the prior, not guaranteed for this problem.")
             return "\n".join(lines)
         what = "The first two lines hold" if self.proof == "search" else "All of this holds"
-        lines.append(f"{what} at all times at once with probability at least {1 - self.delta:.6g},")
+        lines.append(f"{what} at all times at once with probability at least {confidence(self.delta)},")
         lines.append(f"given {self.assumptions or 'all that was stated'}, and {self.model}.")
         return "\n".join(lines)
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from numpy.typing import ArrayLike
 
 from mixbandit._checks import instance_of, multiplier, nonnegative, positive, positive_int, probability
+from mixbandit._words import confidence
 from mixbandit.errors import InvalidInput
 from mixbandit.sequences import ConfidenceSequence
 
@@ -64,7 +65,9 @@ class RegretBound:
         if self.guarantee != "anytime":
             lines.append("The bounds are Bayesian: not guaranteed for this problem.")
         elif self.best is not None:
-            lines.append(f"Proven bounds hold with probability at least {1 - self.delta:.6g}, at all times at once,")
+            lines.append(
+                f"Proven bounds hold with probability at least {confidence(self.delta)}, at all times at once,"
+            )
             lines.append("given what was stated, and that the model holds.")
         if not self.trusted:
             lines.append("WARNING: the data refute the stated assumptions; none of this is guaranteed.")

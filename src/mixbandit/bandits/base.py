@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from mixbandit._checks import LARGEST_BATCH, as_generator, as_path, as_vector, flag, instance_of, positive_int
 from mixbandit._files import write_state
 from mixbandit._schema import check_type, checked
+from mixbandit._words import confidence
 from mixbandit.actions import Arms, Region, as_region, offered
 from mixbandit.bandits import choosing, many, persistent, stored
 from mixbandit.bandits.choice import Choice
@@ -120,7 +121,7 @@ class Policy:
             return "The bounds are Bayesian: right on average over the prior. Nothing is guaranteed for this problem."
         return (
             f"Given {self.moment.stated()}, and {self.moment.model.given}: with probability ≥ "
-            f"{1 - self.moment.rule.delta:g}, at all times at once, bounds, proven certificates and proven "
+            f"{confidence(self.moment.rule.delta)}, at all times at once, bounds, proven certificates and proven "
             f"data-dependent regret bounds hold, whatever is chosen. {self.rule.worst_case(self.moment)}"
         )
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mixbandit._words import confidence
 from mixbandit.reporting import drawing
 from mixbandit.reporting.drawing import Row, extent
 from mixbandit.reporting.gathering import Course, best_of
@@ -43,7 +44,7 @@ def tiles(certificate: StudyCertificate, course: Course | None) -> str:
     upwards, held = certificate.direction == "maximize", _says_something(certificate)
     low, high = certificate.interval
     worth = f"at least {number(low)}" if upwards else f"at most {number(high)}"
-    sure = f"with probability {1.0 - certificate.delta:.6g}"
+    sure = f"with probability {confidence(certificate.delta)}"
     what = certificate.measure if isinstance(certificate, ListCertificate) else "expected value"
     found = [(f"Guaranteed {what}", *((worth, sure) if held else ("nothing", "")))]
     if course is not None:
@@ -182,7 +183,7 @@ def assumed(certificate: StudyCertificate) -> str:
     if certificate.trusted:
         parts.append(
             "If this is right, everything called guaranteed above holds together with probability at least "
-            f"{1.0 - certificate.delta:.6g}, whatever tuner chose the trials."
+            f"{confidence(certificate.delta)}, whatever tuner chose the trials."
         )
     verdict = (
         paragraph("The data do not contradict it.") if certificate.trusted else paragraph("The data refute it.", "bad")

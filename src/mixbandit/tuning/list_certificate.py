@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from mixbandit._checks import Array, as_text, shown
+from mixbandit._words import confidence, with_article
 from mixbandit.errors import InvalidInput
 from mixbandit.tuning.judgement import Judgement, Worth
 from mixbandit.tuning.study_certificate import StudyCertificate, readable
@@ -111,10 +112,10 @@ class ListCertificate(StudyCertificate):
         better, most = ("larger", "at most") if upwards else ("smaller", "at least")
         other = "finalist" if self.evidence == FRESH_ROWS else "configuration on the list"
         by = f"{better} by more than {self.gap:.4g}" if self.gap > 0.0 else better
-        second = f"No other {other} ({self.tried} in all) has {_article(self.measure)} {self.measure} that is {by}."
+        second = f"No other {other} ({self.tried} in all) has {with_article(self.measure)} that is {by}."
         if self.tried == 1:
             second = "Nothing else was measured, so nothing is known about alternatives."
-        sure, best = f"with probability at least {1 - self.delta:.6g}", self.best_possible + 0.0
+        sure, best = f"with probability at least {confidence(self.delta)}", self.best_possible + 0.0
         fresh = ", if nothing used these rows before" if self.evidence == FRESH_ROWS else ""
         others = "" if self.tried == 1 else f"; the best one's is {most} {best:.4g}"
         measured = f" (measured: {self.on_these_rows:.4g})" if self.evidence == FRESH_ROWS else ""
@@ -172,7 +173,3 @@ def _equal(one: Any, other: Any) -> bool:
         return bool(np.all(one == other)) and np.shape(one) == np.shape(other)
     except Exception:  # estimators and arrays of users may raise anything
         return False
-
-
-def _article(noun: str) -> str:
-    return "an" if noun[0] in "aeiou" else "a"

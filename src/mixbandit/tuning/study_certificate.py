@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from mixbandit._checks import as_text
+from mixbandit._words import confidence
 from mixbandit.certificates import Certificate
 from mixbandit.errors import InvalidInput
 from mixbandit.sequences import Audit
@@ -110,7 +111,7 @@ class StudyCertificate(Certificate):
         configuration = readable(self.action) if named is None else as_text(named, "named")
         low, high = (end + 0.0 for end in self.interval)  # without −0
         worth = f"at least {low:.4g}" if self._upwards else f"at most {high:.4g}"
-        sure = f"with probability {1 - self.delta:.6g}"
+        sure = f"with probability {confidence(self.delta)}"
         lines = [f"Use {configuration}: its expected value is {worth}, {sure} ({self._why}).", self._alternatives]
         if not self.trusted:
             lines.insert(0, f"WARNING: {self._refutation}; none of this is guaranteed:")
@@ -144,7 +145,7 @@ class StudyCertificate(Certificate):
         lines = [str(self), f"Its expected value lies in [{low:.4g}, {high:.4g}], based on {self.t} trials in all."]
         if self.trusted:
             what = "This holds" if self.proven else "Of these, only the interval holds,"
-            lines.append(f"{what} with probability at least {1 - self.delta:.6g}, whatever tuner was used, given")
+            lines.append(f"{what} with probability at least {confidence(self.delta)}, whatever tuner was used, given")
             lines.append(f"{self.assumptions}, and {self.model}.")
             lines.append(f"delta={self.delta:g} is divided: {shares_in_words(self.delta)}.")
         lines += self.reservations()

@@ -11,6 +11,7 @@ from optuna.trial import FrozenTrial
 
 from mixbandit._checks import as_text, positive_int, shown
 from mixbandit._extras import import_extra
+from mixbandit._words import confidence
 from mixbandit.errors import AssumptionsRefutedWarning, InvalidInput, warn_user
 from mixbandit.integrations.optuna.certifying import certify_study
 from mixbandit.integrations.optuna.drawn import Drawn, best_so_far, listed, one, plain
@@ -161,7 +162,7 @@ def _title(certificate: StudyCertificate) -> str:
         better = "better" if upwards else "lower"
         rest = f"nothing is {better} by more than {certificate.gap:.4g}"
         verdict = f"Expected value {worth}; {rest if certificate.proven else 'the gap is not proven'}"
-        sure = f"With probability {1 - certificate.delta:.6g}, "
+        sure = f"With probability {confidence(certificate.delta)}, "
     times = f"{certificate.tried} time{'' if certificate.tried == 1 else 's'}" if certificate.tried else "never"
     use = ", ".join(f"{name}={one(value)}" for name, value in certificate.parameters.items())
     about = f"{sure}after {certificate.t} values. Use {_short(use)} (tried {times})"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mixbandit._checks import Array
+from mixbandit._words import confidence
 from mixbandit.integrations.sklearn.race import Candidate
 from mixbandit.means.finite import mean_of_finite_list
 from mixbandit.tuning.judgement import Worth
@@ -36,14 +37,16 @@ class FoldCertificate(ListCertificate):
 
     def _about_these_rows(self, configuration: str) -> list[str]:
         low, high = (end + 0.0 for end in self.interval)  # without −0
-        mean, sure = f"{self.folds}-fold mean", f"with probability at least {1 - self.delta:.6g}"
+        mean, sure = f"{self.folds}-fold mean", f"with probability at least {confidence(self.delta)}"
         if self.evaluated == self.folds:
             what = f"its {mean} on these rows is {self.on_these_rows:.4g}"
         elif np.isfinite((low, high)).all():
             what = f"its {mean} on these rows lies in [{low:.4g}, {high:.4g}], {sure}"
         else:
             what = f"its {mean} on these rows is not known, and no reward_range bounds it"
-        others = f"None of the {self.tried - 1} others tried has a {mean} that is larger"
+        rest = self.tried - 1
+        who = "The other one tried does not have" if rest == 1 else f"None of the {rest} others tried has"
+        others = f"{who} a {mean} that is larger"
         if self.tried == 1:
             others = "Nothing else was tried."
         elif not np.isfinite(self.gap):
