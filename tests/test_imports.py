@@ -140,6 +140,7 @@ INSIDE = {
         "columns",
         "tables",
         "selection",
+        "marks",
         "runs",
         "prefixes",
         "possible",

@@ -142,6 +142,7 @@ def certified(
         inferred_space=run.inferred,
         infeasible=None if feasible is None else len(rewards) - len(feasible),
         ordered=run.ordered,
+        stopped_short=run.stopped_short,
         refuted_after=len(rewards) if refuted_after is None and not found.trusted else refuted_after,
     )
 

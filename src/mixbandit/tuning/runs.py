@@ -7,7 +7,6 @@ Only completed trials count: pruned and failed ones have no comparable value. No
 from __future__ import annotations
 
 import dataclasses
-import math
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,14 +16,22 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from mixbandit._checks import Array, as_path, is_integer, one_of, shown
+from mixbandit._checks import Array, as_path, one_of, shown
 from mixbandit.actions import MixedBox
 from mixbandit.errors import InvalidInput
 from mixbandit.means import precisions
 from mixbandit.tuning.assumptions import DIRECTIONS
 from mixbandit.tuning.columns import ABSENT, Codes, Column, Mask, column_of, missing
+from mixbandit.tuning.marks import (
+    feasible_trials,
+    is_given_up,
+    levels_of,
+    nomination_of,
+    spoiled_finalists,
+    stopped_short,
+)
 from mixbandit.tuning.parameters import Categorical, Float, Int, Parameter
-from mixbandit.tuning.selection import COMPLETE, LEFT_OUT, NOMINATION, PRUNED, SIGMA, Selected, no_selection, selected
+from mixbandit.tuning.selection import COMPLETE, SIGMA, Selected, no_selection, selected
 from mixbandit.tuning.space import Space
 from mixbandit.tuning.tables import CsvFile, Frame, Progress, Table, masked
 
@@ -77,7 +84,9 @@ class Run:
     ordered: bool = True  # whether the order is that of play
     given: Sequence[Mapping[str, Any]] | None = None  # the configurations as they were given; None for a table
     levels: Array | None = None  # (n,), noise levels of values, NaN where they are the stated one; None without any
-    pruned: bool = False  # whether trials were pruned because of their own values, as CertifiedPruner does
+    pruned: int = 0  # how many trials were pruned because of their own values, as far as that is known
+    spoiled: frozenset[int] = frozenset()  # finalists of which a confirmation was pruned
+    stopped_short: int = 0  # how many completed trials of the search reported fewer steps than others
 
     @property
     def configurations(self) -> Sequence[Mapping[str, Any]]:
@@ -99,15 +108,17 @@ class Run:
         """The part of the run that no pruner selected by its values: all of it, or the confirmations.
 
         If unlucky trials are pruned, the remaining ones are biased by luck, and no bound allows for that. Confirmations
-        are never pruned.
+        are spared by every pruner; should a worker have pruned one all the same, its finalist does not count.
         """
         if not self.pruned:
             return self
-        kept = np.zeros(len(self.values), dtype=np.bool_) if self.nominations is None else self.nominations > 0
+        nominations = np.zeros(len(self.values), dtype=np.int64) if self.nominations is None else self.nominations
+        kept = (nominations > 0) & ~np.isin(nominations, list(self.spoiled))
         if not kept.any():
             raise InvalidInput(
-                "trials were pruned because of their values, so the remaining ones are biased by luck: only "
-                "confirmations can be certified, and there are none. Confirm first: sampler.confirm(study, n)"
+                f"nothing is guaranteed: {self.pruned} trial{' was' if self.pruned == 1 else 's were'} pruned because "
+                "of poor values, so the completed ones are biased by luck: only confirmations can be certified, and "
+                "there are none. Confirm first: sampler.confirm(study, n)"
             )
         lost = int(len(kept) - kept.sum())
         return dataclasses.replace(
@@ -119,7 +130,9 @@ class Run:
             nominations=None if self.nominations is None else self.nominations[kept],
             given=None if self.given is None else [self.given[i] for i in np.flatnonzero(kept).tolist()],
             levels=None if self.levels is None else self.levels[kept],
-            pruned=False,
+            pruned=0,
+            spoiled=frozenset(),
+            stopped_short=0,
         )
 
     @property
@@ -226,58 +239,18 @@ def _from_study(study: Any, space: Space | None, direction: str | None) -> Run:
         dict.fromkeys(outside, CONSTANT if space is None else OUTSIDE),
         says_direction=True,
         feasible=feasible_trials(complete),
-        nominations=np.array([_nomination(trial) for trial in complete], dtype=np.int64),
+        nominations=np.array([nomination_of(trial) for trial in complete], dtype=np.int64),
         given=[trial.params for trial in complete],
-        levels=_levels(complete),
-        pruned=any(is_given_up(trial) for trial in trials),
+        levels=levels_of(complete),
+        pruned=sum(map(is_given_up, trials)),
+        spoiled=spoiled_finalists(trials),
+        stopped_short=stopped_short(complete),
     )
-
-
-def is_given_up(trial: Any) -> bool:
-    """Whether a trial was given up because of its own values, even if it returned the mean so far."""
-    marks = getattr(trial, "user_attrs", {})
-    # A completed trial with a value that contradicts what was stated is one that did not stop.
-    return PRUNED in marks or (LEFT_OUT in marks and trial.state.name != COMPLETE)
-
-
-def _nomination(trial: Any) -> int:
-    given = getattr(trial, "user_attrs", {}).get(NOMINATION, 0)
-    return given if is_integer(given) and given > 0 else 0
-
-
-def _levels(trials: Sequence[Any]) -> Array | None:
-    """The noise levels that users attached to trials, NaN where there is none; None if there are none at all."""
-    attached = [getattr(trial, "user_attrs", {}).get(SIGMA) for trial in trials]
-    if all(level is None for level in attached):
-        return None
-    wrong = [level for level in attached if level is not None and not is_level(level)]
-    if wrong:
-        raise InvalidInput(f"the attribute {SIGMA} of a trial must be its noise level, got {shown(wrong[0])}")
-    return np.array([np.nan if level is None else level for level in attached], dtype=float)
-
-
-def is_level(given: Any) -> bool:
-    """Whether something attached to a trial can be its noise level."""
-    return isinstance(given, int | float) and not isinstance(given, bool) and 0.0 < given < math.inf
 
 
 def _columns(configurations: Sequence[Mapping[str, Any]]) -> dict[str, Column]:
     names = dict.fromkeys(name for configuration in configurations for name in configuration)
     return {name: column_of([c.get(name, ABSENT) for c in configurations], name) for name in names}
-
-
-def feasible_trials(trials: Sequence[Any]) -> Mask | None:
-    """Which trials are known to satisfy the constraints of a study: all values at most 0."""
-    values = [list(getattr(trial, "constraints", {}).values()) for trial in trials]
-    if not any(values):
-        return None
-    return np.array([bool(v) and all(x <= 0.0 for x in v) for v in values])
-
-
-def may_be_recommended(trials: Sequence[Any]) -> bool:
-    """Whether a certificate can recommend something: with constraints, a trial must be known to satisfy them."""
-    feasible = feasible_trials(trials)
-    return feasible is None or bool(feasible.any())
 
 
 def _check_covered(outside: Mapping[str, Column], space: Space) -> None:
@@ -403,6 +376,7 @@ def _of_columns(found: Selected, space: Space | None, direction: str | None, ord
         nominations=found.nominations,
         levels=found.levels,
         pruned=found.pruned,
+        spoiled=found.spoiled,
         ordered=(found.ordered if ordered is None else ordered) and not _is_sorted(found.values),
     )
 

@@ -20,7 +20,8 @@ from mixbandit.tuning.space import Space
 from mixbandit.tuning.tables import Table
 
 COMPLETE = "COMPLETE"
-_STATES = (COMPLETE, "PRUNED", "FAIL", "RUNNING", "WAITING")
+GIVEN_UP = "PRUNED"  # Optuna's state of a pruned trial
+_STATES = (COMPLETE, GIVEN_UP, "FAIL", "RUNNING", "WAITING")
 _STATE, _VALUE = "state", "value"
 _PREFIX = "params_"  # of Optuna's DataFrames, where other columns are not parameters
 _CONSTRAINTS = ("system_attrs_constraints", "system_attrs_constraints:")  # all in a cell, or a column each
@@ -49,7 +50,8 @@ _BOOKKEEPING = {
     *("number", "trial", "trial_id", "trial_number", "id", "run", "run_id", "uuid", "index", "iteration"),
     *("datetime", "datetime_start", "datetime_complete", "duration", "date", "time", "timestamp"),
 }
-_BOOKKEEPING_PREFIXES = ("user_attrs_", "system_attrs_", "values_", "intermediate_values_")
+_INTERMEDIATE = "intermediate_values_"
+_BOOKKEEPING_PREFIXES = ("user_attrs_", "system_attrs_", "values_", _INTERMEDIATE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +67,8 @@ class Selected:
     nominations: NDArray[np.int64] | None = None  # which finalist a row confirms, 0 for none
     ordered: bool = False  # whether rows are in the order of play
     levels: Array | None = None  # noise levels of values, NaN where they are the stated one
-    pruned: bool = False  # whether trials were pruned because of their own values
+    pruned: int = 0  # how many trials were pruned because of their own values, as far as that is known
+    spoiled: frozenset[int] = frozenset()  # finalists of which a confirmation was pruned
 
 
 def no_selection(columns: Mapping[str, Column], values: Column) -> Selected:
@@ -110,6 +113,7 @@ def selected(table: Table, value: Any, parameters: Sequence[Any] | None, space: 
     unused = {name: _OF_FRAME if name == index else reason for name in spare} | dict(table.ignored)
     values = table.column(target)
     counts, left_out = _completed(table.column(_STATE), table.rows) if is_state else (np.ones(table.rows, bool), {})
+    given_up = _given_up(table, values, counts, _STATE if is_state else None)
     counts, without = _with_a_value(values, counts)
     columns = {name: table.column(column).kept(counts) for name, column in names.items()}
     if space is not None:
@@ -130,15 +134,35 @@ def selected(table: Table, value: Any, parameters: Sequence[Any] | None, space: 
         None if nomination is None else _nominations(table.column(nomination).kept(counts).kept(kept)),
         ordered=order is not None,
         levels=None if level is None else _levels(table.column(level).kept(counts).kept(kept), level),
-        pruned=_is_pruned(table, counts),
+        pruned=max(int(given_up.sum()), int(any(name in table.names for name in _PRUNINGS))),
+        spoiled=frozenset() if nomination is None else _numbers_of(table.column(nomination), given_up),
     )
 
 
-def _is_pruned(table: Table, counts: Mask) -> bool:
-    """Whether trials were given up because of their own values, even where their rows are gone from the table."""
-    if any(name in table.names for name in _PRUNINGS):
-        return True
-    return any(table.column(name).present[~counts].any() for name in _CONTRADICTIONS if name in table.names)
+def _given_up(table: Table, values: Column, counts: Mask, state: str | None) -> Mask:
+    """Which rows are of trials that were given up because of their own values, by any pruner."""
+    found = np.zeros(table.rows, dtype=np.bool_)
+    for name in (name for name in _PRUNINGS if name in table.names):
+        found |= table.column(name).present
+    for name in (name for name in _CONTRADICTIONS if name in table.names):
+        found |= table.column(name).present & ~counts
+    if state is not None:
+        # Optuna writes the last intermediate value as the value of a pruned trial.
+        seen = values.present.copy()
+        for name in (name for name in table.names if name.startswith(_INTERMEDIATE)):
+            seen |= table.column(name).present
+        found |= _in_state(table.column(state), GIVEN_UP) & seen
+    return found
+
+
+def _in_state(states: Column, state: str) -> Mask:
+    assert isinstance(states, Choices)
+    codes = [code for code, written in enumerate(states.known) if _state(written) == state]
+    return np.isin(states.codes, codes)
+
+
+def _state(written: Any) -> str:
+    return str(written).rpartition(".")[2].upper()  # TrialState.COMPLETE
 
 
 def _order(numbers: Column) -> NDArray[np.int64] | None:
@@ -152,6 +176,11 @@ def _nominations(column: Column) -> NDArray[np.int64]:
     if not isinstance(column, Numbers) or not column.whole:
         return np.zeros(len(column), dtype=np.int64)
     return np.maximum(np.where(column.present, column.cells, 0.0), 0.0).astype(np.int64)
+
+
+def _numbers_of(nominations: Column, rows: Mask) -> frozenset[int]:
+    """The finalists that some rows confirm."""
+    return frozenset(_nominations(nominations)[rows].tolist()) - {0}
 
 
 def _levels(column: Column, name: str) -> Array | None:
@@ -258,7 +287,7 @@ def _completed(states: Column, rows: int) -> tuple[Mask, dict[str, int]]:
     for code in np.unique(states.codes).tolist():
         mask = states.codes == code
         written = "without a state" if code < 0 else str(states.known[code])
-        state = written.rpartition(".")[2].upper()  # TrialState.COMPLETE
+        state = _state(written)
         if code >= 0 and state not in _STATES:
             raise InvalidInput(_no_state(written))
         if state == COMPLETE:

@@ -47,6 +47,7 @@ class StudyCertificate(Certificate):
     infeasible: int | None = None  # trials not known to satisfy the study's constraints; None without constraints
     refuted_after: int | None = None  # the number of trials after which the assumptions were seen to be refuted
     ordered: bool = True  # whether the order of play is known
+    stopped_short: int = 0  # how many completed trials reported fewer steps than others
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -117,6 +118,13 @@ class StudyCertificate(Certificate):
             lines.insert(0, f"WARNING: {self._refutation}; none of this is guaranteed:")
         elif (scatter := _scatter(self.judgement)) is not None and scatter.caution:
             lines.insert(0, f"CAUTION: {scatter.caution}")
+        if self.trusted and self.stopped_short:
+            which = "it was" if self.stopped_short == 1 else "they were"
+            lines.insert(
+                0,
+                f"CAUTION: {self.stopped_short} of {self.t} trials reported fewer steps than others. If {which} "
+                "stopped because of poor values, the others are biased by luck, and nothing is guaranteed: confirm.",
+            )
         return lines
 
     @property

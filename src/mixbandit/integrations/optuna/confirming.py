@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from optuna.pruners import BasePruner
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from mixbandit.errors import InvalidInput
@@ -20,6 +21,23 @@ from mixbandit.tuning.selection import NOMINATION
 
 if TYPE_CHECKING:
     from optuna.study import Study
+
+
+class SparingPruner(BasePruner):
+    """A pruner that leaves confirmations alone: if unlucky ones were pruned, the others would prove nothing."""
+
+    def __init__(self, pruner: BasePruner) -> None:
+        self.pruner = pruner
+
+    def prune(self, study: Study, trial: FrozenTrial) -> bool:
+        """Whether to prune the trial."""
+        return nomination_of(trial) is None and self.pruner.prune(study, trial)
+
+
+def spare_confirmations(study: Study) -> None:
+    """From now on `should_prune` says no to confirmations, whatever the study's pruner."""
+    if not isinstance(study.pruner, SparingPruner):
+        study.pruner = SparingPruner(study.pruner)
 
 
 def confirmation(
@@ -38,6 +56,7 @@ def confirmation(
     def begin(finalist: Finalist) -> Trial:
         if study.get_trials(deepcopy=False, states=(TrialState.WAITING,)):
             raise InvalidInput("the study has enqueued trials: run them before confirming")
+        spare_confirmations(study)
         study.enqueue_trial(judge().given(finalist.row), user_attrs={NOMINATION: finalist.number})
         return study.ask()
 

@@ -17,7 +17,7 @@ from mixbandit.integrations.optuna.saying import Said
 from mixbandit.integrations.optuna.stopping import Pace, as_space
 from mixbandit.tuning import Assumptions, Parameter, Space, StudyCertificate
 from mixbandit.tuning.assumptions import Stated
-from mixbandit.tuning.runs import may_be_recommended
+from mixbandit.tuning.marks import may_be_recommended
 
 if TYPE_CHECKING:
     from optuna.study import Study

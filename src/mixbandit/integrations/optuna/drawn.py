@@ -16,8 +16,7 @@ from mixbandit.integrations.optuna.trials import same_value, value_of
 from mixbandit.tuning import StudyCertificate
 from mixbandit.tuning.columns import Mask
 from mixbandit.tuning.evidence import Trials
-from mixbandit.tuning.runs import is_given_up
-from mixbandit.tuning.selection import NOMINATION
+from mixbandit.tuning.marks import is_given_up, nomination_of, spoiled_finalists
 
 if TYPE_CHECKING:
     from optuna.study import Study
@@ -59,8 +58,9 @@ class Drawn:
                     others.append((trial, LEFT_OUT, f"left out, {wrong}: {value:g}"))
                     contradicting.append(trial.number)
         pruned = any(is_given_up(trial) for trial in trials)
-        lucky = [trial for trial in usable if pruned and not trial.user_attrs.get(NOMINATION)]
-        counted, later = _matched([t for t in usable if t.user_attrs.get(NOMINATION)] if pruned else usable, known)
+        spoiled = {0, *spoiled_finalists(trials)}
+        lucky = [trial for trial in usable if pruned and nomination_of(trial) in spoiled]
+        counted, later = _matched([t for t in usable if not pruned or nomination_of(t) not in spoiled], known)
         return cls(known, counted, later, lucky, others, known.feasible, min(contradicting, default=None))
 
 

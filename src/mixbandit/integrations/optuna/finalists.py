@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 from mixbandit._checks import positive_int
 from mixbandit.errors import MixbanditError
 from mixbandit.integrations.optuna.certifying import Rest
-from mixbandit.integrations.optuna.confirming import marked, nomination_of
+from mixbandit.integrations.optuna.confirming import marked, nomination_of, spare_confirmations
 from mixbandit.integrations.optuna.saying import Said
 from mixbandit.integrations.optuna.stopping import as_space
 from mixbandit.integrations.optuna.storage import enqueue, identity, is_withdrawn, withdraw
@@ -140,6 +140,7 @@ class ConfirmFinalists:
             self._found = _Found(which, waiting, frozenset(failed_confirmations(trials)))
         if len(searched) < self.after:
             return Step.EARLY
+        spare_confirmations(study)  # others may have enqueued the one that is run next here
         if any(trial.number in self._found.waiting for trial in _waiting(trials)):
             return Step.ENQUEUED  # left by a process that ended: it is run next
         last = searched[self.after - 1].number

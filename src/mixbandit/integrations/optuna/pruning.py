@@ -23,7 +23,7 @@ from mixbandit.errors import STATEMENTS, InvalidInput
 from mixbandit.integrations.optuna.saying import Said
 from mixbandit.integrations.optuna.storage import attach, identity
 from mixbandit.means.challenge import Bets, Challenge, LevelBets, RangeBets, SymmetricBets
-from mixbandit.tuning.runs import may_be_recommended
+from mixbandit.tuning.marks import may_be_recommended
 from mixbandit.tuning.selection import LEFT_OUT, NOMINATION, PRUNED
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from mixbandit.integrations.optuna.saying import Said
 from mixbandit.integrations.optuna.storage import identity
 from mixbandit.tuning import Assumptions, Parameter, Space, StudyCertificate
 from mixbandit.tuning.assumptions import Stated
-from mixbandit.tuning.runs import may_be_recommended
+from mixbandit.tuning.marks import may_be_recommended
 
 if TYPE_CHECKING:
     from optuna.study import Study

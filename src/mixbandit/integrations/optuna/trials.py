@@ -22,7 +22,8 @@ from mixbandit.integrations.optuna.storage import published
 from mixbandit.means import are_comparable
 from mixbandit.sequences import Moment
 from mixbandit.tuning import Categorical, Float, Int, Parameter, Space, Tuner
-from mixbandit.tuning.runs import as_parameter, is_given_up, is_level
+from mixbandit.tuning.marks import is_given_up, is_level
+from mixbandit.tuning.runs import as_parameter
 from mixbandit.tuning.selection import SIGMA
 from mixbandit.tuning.space import same_row
 
