@@ -23,7 +23,7 @@ import numpy as np
 from scipy.special import betaln
 
 from mixbandit.paper.store import write_table
-from mixbandit.tuning.fixed_rows import chernoff_ends
+from mixbandit.tuning.chernoff import chernoff_ends
 
 ROWS, DELTA, TRUTH, FEATURES, STEP = 300, 0.05, 0.5, 20, 0.3
 AT = (20, 40, 60, 80, 100, 150, 200, 300)

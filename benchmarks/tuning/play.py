@@ -18,7 +18,7 @@ import numpy as np
 from mixbandit import UCB, Assumptions, Categorical, Float, Int, OFULSequence, RandomFourier, Space, Tuner, certify
 from mixbandit.features import WithConstant
 from mixbandit.search import Pessimism, search_box
-from mixbandit.tuning.assumptions import FEATURES, LENGTHSCALE, default_features
+from mixbandit.tuning.default_model import FEATURES, LENGTHSCALE, default_features
 from mixbandit.tuning.tuner import EXPLORATION, INITIAL
 
 from . import tasks

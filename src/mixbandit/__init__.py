@@ -17,6 +17,7 @@ from mixbandit.errors import (
     AssumptionsRefutedWarning,
     InvalidInput,
     MixbanditError,
+    RowsMissingWarning,
     SamplesMissingWarning,
 )
 from mixbandit.features import RandomFourier
@@ -84,6 +85,7 @@ __all__ = [
     "MixbanditError",
     "OFULSequence",
     "RandomFourier",
+    "RowsMissingWarning",
     "SamplesMissingWarning",
     "Scaled",
     "SemiAdaptive",

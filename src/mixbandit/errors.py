@@ -51,6 +51,10 @@ class SamplesMissingWarning(UserWarning):
     """Values look like means of several results, but `samples` is not stated: bounds are far too wide."""
 
 
+class RowsMissingWarning(DeprecationWarning):
+    """`samples` is stated without `rows`: whether every trial had new rows has to be stated, too."""
+
+
 class AssumptionsRefutedWarning(UserWarning):
     """The data refute a stated assumption; bounds come from an inflated set and carry no guarantee."""
 

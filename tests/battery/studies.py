@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 import mixbandit as mb
 from mixbandit.integrations.optuna import LEFT_OUT, LOWER, UPPER, MixBanditSampler
-from mixbandit.tuning import assumptions
+from mixbandit.tuning import default_model
 from tests.battery.tally import Progress, Tally, silent
 
 STATED = {"reward_range": (0.0, 1.0), "samples": 100}
@@ -232,9 +232,9 @@ def contradicted(study: optuna.Study) -> bool:
 @contextlib.contextmanager
 def small_and_silent() -> Iterator[None]:
     """Few features, so that cases are quick; warnings and logs are not what is tested."""
-    before, logger = assumptions.FEATURES, logging.getLogger("mixbandit")
+    before, logger = default_model.FEATURES, logging.getLogger("mixbandit")
     level = logger.level
-    assumptions.FEATURES = 8
+    default_model.FEATURES = 8
     logger.setLevel(logging.CRITICAL)
     optuna.logging.set_verbosity(optuna.logging.CRITICAL)
     try:
@@ -242,7 +242,7 @@ def small_and_silent() -> Iterator[None]:
             warnings.simplefilter("ignore")
             yield
     finally:
-        assumptions.FEATURES = before
+        default_model.FEATURES = before
         logger.setLevel(level)
 
 

@@ -14,7 +14,7 @@ from mixbandit.certificates import certificate
 from mixbandit.cli import app
 from mixbandit.errors import SamplesMissingWarning
 from mixbandit.integrations.optuna import StopOnGap
-from mixbandit.tuning.assumptions import default_kernel, default_suspects
+from mixbandit.tuning.default_model import default_kernel, default_suspects
 from mixbandit.tuning.runs import read_run as read_history
 from tests.helpers.runs import SPACE, noisy, objective, worth
 

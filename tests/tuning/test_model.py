@@ -7,7 +7,7 @@ import pytest
 import mixbandit as mb
 from mixbandit.integrations.optuna import MixBanditSampler
 from mixbandit.tuning import assumptions, modelling
-from mixbandit.tuning.assumptions import default_features, default_kernel, default_suspects, in_words
+from mixbandit.tuning.default_model import default_features, default_kernel, default_suspects, in_words
 from tests.helpers.runs import SPACE, noisy
 
 STATED = {"reward_range": (0.0, 1.0), "samples": 100}

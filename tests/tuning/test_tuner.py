@@ -6,7 +6,7 @@ import pytest
 
 import mixbandit as mb
 from mixbandit.bandits import Optimism, Policy, Thompson, Uniformly
-from mixbandit.tuning.assumptions import default_features, default_kernel, default_suspects
+from mixbandit.tuning.default_model import default_features, default_kernel, default_suspects
 from tests.helpers.runs import SPACE, noisy, worth
 from tests.helpers.spaces import EVERYTHING
 

@@ -9,7 +9,7 @@ import typer
 
 from mixbandit.cli.exits import REFUTED
 from mixbandit.cli.shared import console, patiently
-from mixbandit.cli.stating import FixedList, Given, Rows, states_a_run
+from mixbandit.cli.stating import FixedList, Given, states_a_run
 from mixbandit.tuning.assumptions import Assumptions
 from mixbandit.tuning.certification import judged
 from mixbandit.tuning.confirming import finalists_of, next_confirmation
@@ -21,7 +21,6 @@ from mixbandit.tuning.tables import masked
 @states_a_run
 def certify(
     given: Given,
-    rows: Rows = "fresh",
     fixed_list: FixedList = None,
     details: Annotated[
         bool, typer.Option("--details", help="Also say what it is based on, and where the best can be.")
@@ -35,7 +34,7 @@ def certify(
     """
     with patiently(f"reading {masked(given.source)}") as tell:
         # The printed certificate starts with the warning that the function `certify` would give.
-        found = given.certificate(given.history(), rows, fixed_list, tell)
+        found = given.certificate(given.history(), fixed_list, tell)
         if details:
             tell("looking for where the best can still be")
         text = found.to_json() if as_json else found.details() if details else str(found)

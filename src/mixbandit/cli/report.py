@@ -12,7 +12,7 @@ import typer
 from mixbandit._checks import shown
 from mixbandit.cli.exits import REFUTED
 from mixbandit.cli.shared import console, patiently
-from mixbandit.cli.stating import FixedList, Given, Rows, states_a_run
+from mixbandit.cli.stating import FixedList, Given, states_a_run
 from mixbandit.errors import InvalidInput
 from mixbandit.reporting import FIRST, reported
 from mixbandit.tuning.space import Space
@@ -40,7 +40,6 @@ def report(
     title: Annotated[
         str | None, typer.Option(help="The title of the page; by default the name of the study or file.")
     ] = None,
-    rows: Rows = "fresh",
     fixed_list: FixedList = None,
 ) -> None:
     """Write a report on a run as one HTML page: the verdict, pictures, and what it rests on.
@@ -53,7 +52,7 @@ def report(
     told = _told(default or [])
     with patiently(f"reading {masked(given.source)}") as tell:
         history = given.history()
-        found = given.certificate(history, rows, fixed_list, tell)
+        found = given.certificate(history, fixed_list, tell)
         name = title or (history.name if isinstance(history, Path) else str(history.study_name))
         reported(found, out, default=_fitted(told, found), title=name, progress=tell)
     console.print(str(found), highlight=False, markup=False, soft_wrap=True)

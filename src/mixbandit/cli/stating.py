@@ -13,7 +13,7 @@ import typer
 from mixbandit._checks import as_path
 from mixbandit.cli.storage import is_address, is_journal, study_in
 from mixbandit.errors import InvalidInput
-from mixbandit.tuning.assumptions import DIRECTIONS, NOISES, Assumptions, Stated
+from mixbandit.tuning.assumptions import DIRECTIONS, NOISES, UNSTATED, Assumptions, Stated
 from mixbandit.tuning.certification import certified
 from mixbandit.tuning.fixed_rows import on_fixed_rows
 from mixbandit.tuning.study_certificate import StudyCertificate
@@ -32,6 +32,14 @@ Samples = Annotated[
         help="The number of independent results that a value averages. AUC, F1 and R² are not averages: use --sigma.",
     ),
 ]
+Rows = Annotated[
+    str | None,
+    typer.Option(
+        help="With --samples. fresh: new rows for every value; pool: drawn with replacement from one pool of --pool "
+        "rows; fixed: all values were measured on the same rows (certify only)."
+    ),
+]
+Pool = Annotated[int | None, typer.Option(min=1, help="The number of rows in the pool that all values are drawn from.")]
 Sigma = Annotated[float | None, typer.Option(help="The noise level of a value, instead of --samples.")]
 Noise = Annotated[
     str | None,
@@ -57,12 +65,15 @@ Ordered = Annotated[
 ]
 
 
-Rows = Annotated[
-    str, typer.Option(help="fresh: new rows for every value; fixed: all values were measured on the same rows.")
-]
 FixedList = Annotated[
     bool | None, typer.Option("--fixed-list", help="With --rows fixed: a grid, chosen before any value was seen.")
 ]
+
+
+_STATE_ROWS = (
+    "mixbandit: --samples without --rows is deprecated: state --rows fresh if every value was measured on new rows, or "
+    "--pool N if its rows are drawn with replacement from one set of N rows. Until then, new rows are assumed."
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,23 +98,22 @@ class Given:
             raise InvalidInput(f"--study chooses a study in an Optuna storage, but {masked(self.source)} is not one")
         return path
 
-    def certificate(
-        self, history: Any, rows: str, fixed_list: bool | None, progress: Callable[[str], None]
-    ) -> StudyCertificate:
+    def certificate(self, history: Any, fixed_list: bool | None, progress: Callable[[str], None]) -> StudyCertificate:
         """The certificate of the run, which says itself if the data refute the assumptions."""
         columns: dict[str, Any] = {"value": self.value, "parameters": self.parameters}
-        found = on_fixed_rows(
-            history, Assumptions(**self.stated), rows=rows, fixed_list=fixed_list, space=None, rng=0, **columns
-        )
+        known = Assumptions(**self.stated)
+        found = on_fixed_rows(history, known, fixed_list=fixed_list, space=None, rng=0, **columns)
         if found is not None:
             return found
-        return certified(history, None, ordered=self.ordered, stated=self.stated, progress=progress, **columns)
+        return certified(history, known, ordered=self.ordered, progress=progress, **columns)
 
 
 def _given(
     source: Source,
     reward_range: Range = None,
     samples: Samples = None,
+    rows: Rows = None,
+    pool: Pool = None,
     sigma: Sigma = None,
     noise: Noise = None,
     norm_bound: NormBound = None,
@@ -117,8 +127,8 @@ def _given(
 ) -> Given:
     """What the options state, checked before minutes of reading."""
     stated = stated_by(
-        direction, reward_range=reward_range, samples=samples, sigma=sigma, noise=noise, norm_bound=norm_bound,
-        planned=planned, delta=delta,
+        direction, reward_range=reward_range, samples=samples, rows=rows, pool=pool, sigma=sigma, noise=noise,
+        norm_bound=norm_bound, planned=planned, delta=delta,
     )  # fmt: skip
     return Given(source, study, value, parameter, ordered, stated)
 
@@ -128,6 +138,9 @@ def stated_by(direction: str | None, **options: Any) -> Stated:
     found: Stated = {name: value for name, value in options.items() if value is not None}  # type: ignore[assignment]
     if direction is not None:
         found["direction"] = checked_direction(direction)
+    if "samples" in found and "rows" not in found and "pool" not in found:
+        found["rows"] = UNSTATED  # a Python warning would point at no line of the user's
+        typer.echo(_STATE_ROWS, err=True)
     Assumptions(**found).check_complete()
     return found
 

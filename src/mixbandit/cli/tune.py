@@ -20,6 +20,7 @@ from mixbandit.cli.watching import watch_on
 from mixbandit.cli.workers import COMPLETE, Job
 from mixbandit.errors import STATEMENTS, AssumptionsMissing
 from mixbandit.tuning import Assumptions, Space, StudyCertificate
+from mixbandit.tuning.assumptions import FRESH
 from mixbandit.tuning.tables import masked
 
 
@@ -54,6 +55,8 @@ def tune(
     ] = False,
     reward_range: stating.Range = None,
     samples: stating.Samples = None,
+    rows: stating.Rows = None,
+    pool: stating.Pool = None,
     sigma: stating.Sigma = None,
     noise: stating.Noise = None,
     norm_bound: stating.NormBound = None,
@@ -74,8 +77,8 @@ def tune(
     """
     module, name = parts_of(objective)
     known = _stated(
-        direction, reward_range=reward_range, samples=samples, sigma=sigma, noise=noise, norm_bound=norm_bound,
-        delta=delta,
+        direction, reward_range=reward_range, samples=samples, rows=rows, pool=pool, sigma=sigma, noise=noise,
+        norm_bound=norm_bound, delta=delta,
     )  # fmt: skip
     if confirm and known is None:
         raise AssumptionsMissing(f"--confirm needs a statement about values; {STATEMENTS}")
@@ -120,7 +123,9 @@ def tune(
 def _stated(direction: str | None, **options: Any) -> Assumptions | None:
     """What the options state; None if they say nothing about values."""
     if any(value is not None for name, value in options.items() if name != "delta"):
-        return Assumptions(**stating.stated_by(direction, **options))
+        known = Assumptions(**stating.stated_by(direction, **options))
+        known.check_rows_vary()
+        return known
     if direction is not None:
         stating.checked_direction(direction)
     return None
@@ -178,7 +183,9 @@ def _options(known: Assumptions) -> str:
     told = ""
     if known.reward_range is not None:
         told += f" --range {known.reward_range[0]:g} {known.reward_range[1]:g}"
-    for name in ("samples", "sigma", "noise", "norm_bound"):
+    if known.rows == FRESH:
+        told += " --rows fresh"
+    for name in ("samples", "pool", "sigma", "noise", "norm_bound"):
         if getattr(known, name) is not None:
             told += f" --{name.replace('_', '-')} {getattr(known, name)}"
     return told if known.delta == Assumptions().delta else f"{told} --delta {known.delta:g}"

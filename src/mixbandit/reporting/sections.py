@@ -25,8 +25,9 @@ _HALF = 400.0
 
 def verdict(certificate: StudyCertificate) -> str:
     """The two sentences, after a warning if they are not trusted."""
-    *warning, first, second = certificate.sentences(named(certificate.parameters))
-    body = f"{paragraph(first)}{paragraph(second)}"
+    sentences = certificate.sentences(named(certificate.parameters))
+    warning = [sentence for sentence in sentences[:1] if sentence.startswith(("WARNING: ", "CAUTION: "))]
+    body = "".join(paragraph(sentence) for sentence in sentences[len(warning) :])
     if not warning:
         return f'<div class="verdict">{body}</div>'
     if certificate.trusted:  # something to check, which proves nothing

@@ -29,27 +29,31 @@ from mixbandit._checks import (
     shown,
 )
 from mixbandit._schema import Since, checked, integer, one_of_these, optional, real, record
-from mixbandit.errors import STATEMENTS, AssumptionsMissing, InvalidInput, reading
-from mixbandit.features import FeatureMap, RandomFourier, WithConstant
-from mixbandit.kernels import RBF, ConstantKernel, Kernel, Matern, SumKernel
+from mixbandit.errors import STATEMENTS, AssumptionsMissing, InvalidInput, RowsMissingWarning, reading, warn_user
+from mixbandit.features import FeatureMap
+from mixbandit.kernels import Kernel
 from mixbandit.mixtures import MOST_RESULTS, Forecaster, Grid, Mixture
-from mixbandit.models import KernelListModel, Model, as_model
+from mixbandit.models import KernelListModel, as_model
 from mixbandit.sequences import KernelMixture, MartingaleMixture, Moment, ResidualBallSequence, UnknownNoise
-from mixbandit.tuning.parameters import Categorical
+from mixbandit.tuning.default_model import MOST_ROWS, default_features, default_kernel, default_suspects
 from mixbandit.tuning.space import Space
 
 DIRECTIONS = ("maximize", "minimize")
 NOISES = ("gaussian",)
+FRESH, POOL, FIXED = "fresh", "pool", "fixed"
+ROWS = (FRESH, POOL, FIXED)
+# What `rows` becomes if `samples` is stated without it: new rows, for now, and certificates say that nobody stated it.
+UNSTATED = "unstated"
 ModelLike = FeatureMap | Kernel | Sequence[Kernel]
 """Features, a kernel, or a list of kernels."""
-# The default model of a function, chosen by measurement (docs/how-to/tuning.md): the length-scale on the unit box,
-# times the root of the number of parameters; the bound on the norm of the function, in widths of the range; the scales
-# of the mixture, in squared widths, and the one whose closed form is acted on.
-LENGTHSCALE, NORM, SCALES, ACTING_SCALE = 0.2, 2.0, (0.01, 0.1, 1.0), 0.1
-# Beyond this many trials a kernel would take too long, and this many random Fourier features stand in for it.
-MOST_ROWS, FEATURES = 2000, 100
-_FEATURE_SEED = 0
+# With the default model, chosen by measurement (docs/how-to/tuning.md): the bound on the norm of the function, in
+# widths of the range; the scales of the mixture, in squared widths, and the one whose closed form is acted on.
+NORM, SCALES, ACTING_SCALE = 2.0, (0.01, 0.1, 1.0), 0.1
 _ROUNDING = 1e-9
+STATE_ROWS = (
+    'state rows="fresh" if every trial is measured on new rows, or pool=N if its rows are drawn with replacement from '
+    f"one set of N rows. Until then, new rows are assumed; {STATEMENTS}"
+)
 
 
 class Stated(TypedDict, total=False):
@@ -57,6 +61,8 @@ class Stated(TypedDict, total=False):
 
     reward_range: tuple[float, float] | None
     samples: int | None
+    rows: str | None
+    pool: int | None
     sigma: float | None
     noise: str | None
     norm_bound: float | None
@@ -71,10 +77,14 @@ class Assumptions:
     """Assumptions about values, stated once for `Tuner`, `certify`, the Optuna sampler and the command line.
 
     - `reward_range=(low, high)`: contains all *expected* values.
-    - `samples=m`: a value is the mean of m independent results, each in the range, on rows that are new in every trial.
-      With the range alone, a value counts as one such result. Accuracy, error rates and mean losses are means; AUC, F1,
-      R², medians and quantiles are not, and neither is the best of several epochs. A new seed or split that changes the
-      trained model adds noise that `samples` does not cover: state `sigma` or `noise` for such values.
+    - `samples=m`: a value is the mean of m independent results, each in the range. With the range alone, a value counts
+      as one such result. Accuracy, error rates and mean losses are means; AUC, F1, R², medians and quantiles are not,
+      and neither is the best of several epochs. A new seed or split that changes the trained model adds noise that
+      `samples` does not cover: state `sigma` or `noise` for such values.
+    - `rows`, to be stated with `samples`: "fresh", every trial is measured on new rows; or "pool", the rows of each
+      trial are drawn with replacement from one pool of `pool=N` rows. Bounds are then about the pool, and
+      `on_new_rows` of a certificate says what follows for new rows. "fixed", all trials are measured on the same rows,
+      is for `certify` only.
     - `sigma`: the noise level of a value. Single values may then lie outside the range.
     - `noise="gaussian"`: Gaussian noise of one level, which is learnt. Never use it for accuracies close to an end of
       the range: values that pile up there are refused.
@@ -95,6 +105,8 @@ class Assumptions:
     direction: str | None = None
     noise: str | None = None
     planned: int | None = None
+    rows: str | None = None
+    pool: int | None = None
 
     def __post_init__(self) -> None:
         if self.direction is not None:
@@ -106,7 +118,7 @@ class Assumptions:
         stated = [name for name in ("sigma", "samples", "noise") if getattr(self, name) is not None]
         if len(stated) > 1:
             raise InvalidInput(f"state {stated[0]} or {stated[1]}, not both")
-        for name in ("samples", "planned"):
+        for name in ("samples", "planned", "pool"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, positive_int(getattr(self, name), name))
         for name in ("sigma", "norm_bound"):
@@ -114,6 +126,23 @@ class Assumptions:
                 object.__setattr__(self, name, positive(getattr(self, name), name))
         object.__setattr__(self, "delta", error_probability(self.delta, "delta"))
         object.__setattr__(self, "misspecification", nonnegative(self.misspecification, "misspecification"))
+        object.__setattr__(self, "rows", self._stated_rows())
+
+    def _stated_rows(self) -> str | None:
+        """Where results come from, if that is consistent."""
+        if self.rows is not None and self.rows != UNSTATED:
+            one_of(self.rows, ROWS, "rows")
+        if self.pool is None and self.rows != POOL:
+            if self.samples is None or self.rows is not None:
+                return self.rows
+            warn_user(f"samples={self.samples} without rows is deprecated: {STATE_ROWS}", RowsMissingWarning)
+            return UNSTATED
+        if self.rows not in (None, POOL):
+            raise InvalidInput(f'pool={self.pool} means rows="pool", but rows={self.rows!r} is stated')
+        for name, meaning in (("pool", "its number of rows"), ("samples", "the number of rows drawn for a value")):
+            if getattr(self, name) is None:
+                raise InvalidInput(f'rows="pool" needs {name}=…, {meaning}')
+        return POOL
 
     @classmethod
     def of(cls, given: Assumptions | None, stated: Stated) -> Assumptions:
@@ -131,6 +160,25 @@ class Assumptions:
         if not isinstance(given, Assumptions):
             raise InvalidInput(f"assumptions must be an Assumptions object, or stated as keywords; got {shown(given)}")
         return given
+
+    def with_rows(self, rows: str | None, pool: int | None = None) -> Assumptions:
+        """The same assumptions, with this statement about rows, unless they contradict it."""
+        given = POOL if rows is None and pool is not None else rows
+        if given is None:
+            return self
+        if self.rows not in (None, UNSTATED, given) or (self.pool is not None and pool not in (None, self.pool)):
+            mine = f"rows={self.rows!r}" if self.pool is None else f"pool={self.pool}"
+            other = f"rows={shown(rows)}" if pool is None else f"pool={shown(pool)}"
+            raise InvalidInput(f"{other} contradicts the assumptions, which state {mine}")
+        return dataclasses.replace(self, rows=given, pool=self.pool if pool is None else pool)
+
+    def check_rows_vary(self) -> None:
+        """Raise InvalidInput if all values come from the same rows: then no confidence sequence learns from them."""
+        if self.rows == FIXED:
+            raise InvalidInput(
+                'rows="fixed" is for certify: values on the same rows share their luck, and more of them say no more. '
+                "Draw new rows for every trial, or draw them from a pool and state pool=N, its number of rows"
+            )
 
     def towards(self, direction: str) -> Assumptions:
         """The same assumptions, with this direction unless one was stated."""
@@ -239,6 +287,7 @@ class Assumptions:
     ) -> ResidualBallSequence:
         """The confidence sequence of rewards, before any data; with the default model, for this many of them."""
         self.check_complete()
+        self.check_rows_vary()
         ends = self.reward_range
         known: dict[str, Any] = {
             "norm_bound": self.norm,
@@ -281,6 +330,8 @@ class Assumptions:
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any]) -> Assumptions:
         stored = checked(ASSUMPTIONS, state, "assumptions")
+        if stored["samples"] is not None and stored["rows"] is None and stored["pool"] is None:
+            stored["rows"] = UNSTATED  # an older file, and no news to whoever loads it
         with reading("the assumptions"):
             found = cls(**stored)
             found.check_complete()
@@ -296,6 +347,8 @@ ASSUMPTIONS = record(
         "delta": real(probability),
         "noise": Since(optional(one_of_these(*NOISES))),
         "planned": Since(optional(integer(1))),
+        "rows": Since(optional(one_of_these(*ROWS, UNSTATED))),
+        "pool": Since(optional(integer(1))),
         "misspecification": real(nonnegative),
         "direction": optional(one_of_these(*DIRECTIONS)),
     }
@@ -311,7 +364,14 @@ def _noise_in_words(assumptions: Assumptions) -> str:
     if assumptions.samples is None:
         return "values that are single results (samples not stated)"
     plural = "s" if assumptions.samples > 1 else ""
-    return f"values that average {assumptions.samples} independent result{plural} on new rows"
+    return f"values that average {assumptions.samples} independent result{plural} {rows_in_words(assumptions)}"
+
+
+def rows_in_words(assumptions: Assumptions) -> str:
+    """What is assumed of the rows that values with `samples` were measured on."""
+    if assumptions.pool is not None:
+        return f"drawn with replacement from one pool of {assumptions.pool:,} rows"
+    return "on new rows (assumed, not stated)" if assumptions.rows == UNSTATED else "on new rows"
 
 
 def default_mixture(assumptions: Assumptions) -> Grid:
@@ -362,54 +422,3 @@ def spread_of(assumptions: Assumptions, value: float | None) -> float | None:
     low, high = assumptions.reward_range
     p = min(max((value - low) / (high - low), 0.02), 0.98)
     return (high - low) * math.sqrt(p * (1.0 - p) / (assumptions.samples or 1))
-
-
-def is_default(model: Model, space: Space) -> bool:
-    """Whether nobody stated another model: it is the default kernel, or the features that stand in for it."""
-    if model.kernel == default_kernel(space):
-        return True
-    return model.features is not None and _same_features(model.features, default_features(space))
-
-
-def in_words(model: Model, space: Space) -> str:
-    """What a model assumes of expected values."""
-    if not is_default(model, space):
-        return model.given.replace("rewards", "values")
-    words = (
-        "expected values that change smoothly: no jump inside a parameter's range, and nothing much narrower than "
-        f"{LENGTHSCALE * math.sqrt(len(space)):.0%} of it. A spike that no trial came near would go unnoticed"
-    )
-    if model.features is None:
-        return words
-    return f"{words}. Beyond {MOST_ROWS:,} trials, {FEATURES} random features stand in for it"
-
-
-def _same_features(one: FeatureMap, other: FeatureMap) -> bool:
-    origin = np.zeros((1, other.dim_in))
-    same_shape = (one.dim_in, one.dim) == (other.dim_in, other.dim)
-    return type(one) is type(other) and same_shape and np.array_equal(one.evaluate(origin), other.evaluate(origin))
-
-
-def default_kernel(space: Space) -> Kernel:
-    """The default model of a function: a constant, and a smooth function around it."""
-    return RBF(LENGTHSCALE * math.sqrt(len(space))) + ConstantKernel()
-
-
-def default_suspects(space: Space) -> list[Kernel]:
-    """What the default model must not be used for: functions that jump, in any direction or along one parameter, and
-    functions that are two or four times as rough.
-    """
-    lengthscale, constant = LENGTHSCALE * math.sqrt(len(space)), ConstantKernel()
-    jumps: list[Kernel] = [Matern(0.5, 2.0 * lengthscale), Matern(1.5, 0.5 * lengthscale)]
-    bumps = [RBF(0.5 * lengthscale), RBF(0.25 * lengthscale)]
-    numeric = [space.columns(name)[0] for name in space if not isinstance(space[name], Categorical)]
-    if len(numeric) > 1:
-        along = [Matern(0.5, 2.0 * LENGTHSCALE).on([column]) for column in numeric]
-        jumps.append(SumKernel(along) * (1.0 / len(along)))
-    return [kernel + constant for kernel in (*jumps, *bumps)]
-
-
-def default_features(space: Space) -> FeatureMap:
-    """Features with about the same products, for many trials; always the same for a space."""
-    lengthscale = LENGTHSCALE * math.sqrt(len(space))
-    return WithConstant(RandomFourier(space.dim, FEATURES, lengthscale, rng=_FEATURE_SEED))

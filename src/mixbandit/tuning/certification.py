@@ -19,7 +19,7 @@ from mixbandit.mixtures import Forecaster, Mixture
 from mixbandit.sequences import Moment
 from mixbandit.tuning.assumptions import Assumptions, ModelLike, Stated, check_values
 from mixbandit.tuning.evidence import Trials
-from mixbandit.tuning.fixed_rows import on_fixed_rows
+from mixbandit.tuning.fixed_rows import on_fixed_rows, stated_about
 from mixbandit.tuning.judgement import Judgement
 from mixbandit.tuning.modelling import certifying
 from mixbandit.tuning.prefixes import learn_in_order
@@ -40,7 +40,6 @@ def certify(
     features: ModelLike | None = None,
     mixture: Mixture | Forecaster | None = None,
     rng: int | np.random.Generator | None = 0,
-    rows: str = "fresh",
     fixed_list: bool | None = None,
     **stated: Unpack[Stated],
 ) -> StudyCertificate:
@@ -64,17 +63,19 @@ def certify(
     of it. Or pass as `features` a feature map (of `space.dim` inputs), a kernel, or a list of kernels, one of which
     must be right.
 
-    All of this needs new rows for each value, `rows="fresh"`. State `rows="fixed"` if all values were measured on the
-    same rows, as in a scikit-learn search, where this is the default; `fixed_list=True` if the configurations were
-    fixed before any value was seen. The result is then a `ListCertificate`, without a model (`fixed_rows`).
+    All of this needs new rows for each value, `rows="fresh"`, or rows drawn with replacement from one pool of N rows,
+    `pool=N`; then it is about the pool, and `on_new_rows` about new rows. State `rows="fixed"` if all values were
+    measured on the same rows, as in a scikit-learn search, where this is the default; `fixed_list=True` if the
+    configurations were fixed before any value was seen. The result is then a `ListCertificate`, without a model
+    (`fixed_rows`). `rows` and `pool` may be stated beside an `Assumptions` object that says nothing about rows.
     """
-    listed = on_fixed_rows(history, Assumptions.of(assumptions, stated), rows=rows, fixed_list=fixed_list, space=space,
-                           value=value, parameters=parameters, rng=rng, features=features, mixture=mixture,
-                           ordered=ordered)  # fmt: skip
+    known = stated_about(history, assumptions, stated)
+    listed = on_fixed_rows(history, known, fixed_list=fixed_list, space=space, value=value, parameters=parameters,
+                           rng=rng, features=features, mixture=mixture, ordered=ordered)  # fmt: skip
     if listed is not None:
         return listed
-    found = certified(history, assumptions, space=space, value=value, parameters=parameters, ordered=ordered,
-                      features=features, mixture=mixture, rng=rng, stated=stated)  # fmt: skip
+    found = certified(history, known, space=space, value=value, parameters=parameters, ordered=ordered,
+                      features=features, mixture=mixture, rng=rng)  # fmt: skip
     if not found.trusted:
         warn_user(
             f"at level {found.delta:g} the data refute {found.assumptions} (after {found.refuted_after} trials)",
@@ -85,7 +86,7 @@ def certify(
 
 def certified(
     history: Any,
-    assumptions: Assumptions | None,
+    known: Assumptions,
     *,
     space: Space | None = None,
     value: str | None = None,
@@ -94,11 +95,9 @@ def certified(
     features: ModelLike | None = None,
     mixture: Mixture | Forecaster | None = None,
     rng: int | np.random.Generator | None = 0,
-    stated: Stated,
     progress: Callable[[str], None] = lambda doing: None,
 ) -> StudyCertificate:
     """`certify` for callers that report refuted assumptions themselves; `progress` is called with each step."""
-    known = Assumptions.of(assumptions, stated)
     run = read_run(
         history,
         space=space,

@@ -27,9 +27,10 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from mixbandit._checks import Array, as_generator, as_number, flag, one_of, positive_int, shown
+from mixbandit._checks import Array, as_generator, as_number, flag, positive_int, shown
 from mixbandit.errors import STATEMENTS, AssumptionsMissing, AssumptionsRefutedWarning, InvalidInput, warn_user
-from mixbandit.tuning.assumptions import Assumptions, Stated
+from mixbandit.tuning.assumptions import FIXED, FRESH, POOL, Assumptions, Stated
+from mixbandit.tuning.chernoff import binomial_ends, chernoff_ends
 from mixbandit.tuning.list_certificate import (
     FIXED_LIST,
     FRESH_ROWS,
@@ -42,16 +43,31 @@ from mixbandit.tuning.runs import read_run
 from mixbandit.tuning.searches import Measured, is_search, of_run, optuna_study_of, read_search
 from mixbandit.tuning.space import Space
 
-ROWS = ("fresh", "fixed")
-# Halving an interval in [0, 1] this often leaves less than rounding.
-_HALVINGS = 60
+SAME_FOLDS = 'a search that measures all configurations on the same rows: state rows="fixed", or nothing'
+
+
+def stated_about(history: Any, given: Assumptions | None, stated: Stated) -> Assumptions:
+    """The assumptions about a run, as one object or as keywords; those about rows may stand beside an object.
+
+    A search of scikit-learn, or Optuna's, is always on fixed rows.
+    """
+    if is_search(history) or optuna_study_of(history) is not None:
+        if stated.get("rows", FIXED) != FIXED or stated.get("pool") is not None:
+            what = f"rows={shown(stated['rows'])}" if "rows" in stated else f"pool={shown(stated['pool'])}"
+            raise InvalidInput(f"{what} contradicts the history, {SAME_FOLDS}")
+        stated = {**stated, "rows": FIXED}
+        if isinstance(given, Assumptions) and given.rows in (FRESH, POOL):
+            raise InvalidInput(f"rows={given.rows!r} contradicts the history, {SAME_FOLDS}")
+    if given is None:
+        return Assumptions.of(None, stated)
+    others: Stated = {name: value for name, value in stated.items() if name not in ("rows", "pool")}  # type: ignore[assignment]
+    return Assumptions.of(given, others).with_rows(stated.get("rows"), stated.get("pool"))
 
 
 def on_fixed_rows(
     history: Any,
     known: Assumptions,
     *,
-    rows: str,
     fixed_list: bool | None,
     space: Space | None,
     value: str | None,
@@ -61,14 +77,12 @@ def on_fixed_rows(
 ) -> ListCertificate | None:
     """The certificate of a run on fixed rows; None if each value has rows of its own, and a model is needed.
 
-    A scikit-learn search, or Optuna's, is always on fixed rows. `fixed_list` says whether the configurations were fixed
-    before any value was seen; if unknown, they count as not fixed. `model`: what `certify` takes for its model, which
-    has no use here.
+    `fixed_list` says whether the configurations were fixed before any value was seen; if unknown, they count as not
+    fixed. `model`: what `certify` takes for its model, which has no use here.
     """
-    one_of(rows, ROWS, "rows")
     fixed_list = None if fixed_list is None else flag(fixed_list, "fixed_list")
     study, searched = optuna_study_of(history), is_search(history)
-    if study is None and not searched and rows == "fresh":
+    if known.rows != FIXED:
         if fixed_list is not None:
             raise InvalidInput('fixed_list is about values on the same rows: state rows="fixed" as well')
         return None
@@ -113,7 +127,12 @@ def certify_finalists(
 
     Choose the finalists first and measure them once: a finalist added after a look at these values does not count.
     """
-    return finalists_on_fresh_rows(_triples(finalists), Assumptions.of(assumptions, stated))
+    if assumptions is None:
+        stated.setdefault("rows", FRESH)
+    known = Assumptions.of(assumptions, stated)
+    if known.rows in (POOL, FIXED):
+        raise InvalidInput(f"finalists need fresh rows, which nothing has used before; got rows={known.rows!r}")
+    return finalists_on_fresh_rows(_triples(finalists), known)
 
 
 def finalists_on_fresh_rows(
@@ -167,46 +186,6 @@ def on_these_rows(found: Measured, known: Assumptions) -> ListCertificate:
         intervals=np.tile(np.array(ends), (len(values), 1)),
         **_described(found, known, best),
     )
-
-
-def chernoff_ends(r: Array, samples: Array, log_odds: float) -> tuple[Array, Array]:
-    """All p with samples·kl(r, p) ≤ log_odds: the smallest and the largest.
-
-    kl(r, p) = r ln(r/p) + (1−r) ln((1−r)/(1−p)), for means r of `samples` independent results in [0, 1].
-    """
-    r = np.clip(np.asarray(r, dtype=np.float64), 0.0, 1.0)
-    most = np.broadcast_to(log_odds / samples, r.shape)
-    return _smallest(r, most), 1.0 - _smallest(1.0 - r, most)
-
-
-def binomial_ends(r: Array, samples: Array, log_odds: float) -> tuple[Array, Array]:
-    """Clopper and Pearson's ends for shares r of `samples` yes-or-no results, each wrong at most at e^−log_odds."""
-    from scipy.special import betaincinv
-
-    hits, tail = np.rint(r * samples), math.exp(-log_odds)
-    # No hits at all, or nothing but hits: the end of [0, 1] is the bound, and Beta(0, ·) does not exist.
-    lower = np.where(hits > 0, betaincinv(np.maximum(hits, 1), samples - hits + 1, tail), 0.0)
-    upper = np.where(hits < samples, betaincinv(hits + 1, np.maximum(samples - hits, 1), 1.0 - tail), 1.0)
-    return lower, upper
-
-
-def _smallest(r: Array, most: Array) -> Array:
-    """The smallest p in [0, r] with kl(r, p) ≤ most, by halving."""
-    outside, inside = np.zeros_like(r), r.copy()
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (outside + inside)
-        far = _divergence(r, middle) > most
-        outside, inside = np.where(far, middle, outside), np.where(far, inside, middle)
-    return outside
-
-
-def _divergence(r: Array, p: Array) -> Array:
-    """kl(r, p) for p ≤ r, by log1p of the difference: r ln(r/p) alone loses all digits of a small one."""
-    d = r - p
-    with np.errstate(divide="ignore", invalid="ignore"):
-        first = np.where(r > 0.0, -r * np.log1p(-d / r), 0.0)  # p = 0 < r: infinite
-        second = np.where(r < 1.0, -(1.0 - r) * np.log1p(d / (1.0 - r)), 0.0)
-    return np.asarray(first + second)
 
 
 def _certified(

@@ -23,7 +23,7 @@ import numpy as np
 
 from mixbandit._checks import as_range, as_text, error_probability, positive_int
 from mixbandit.errors import InvalidInput
-from mixbandit.tuning.assumptions import Assumptions
+from mixbandit.tuning.assumptions import FIXED, Assumptions
 from mixbandit.tuning.fixed_rows import on_a_fixed_list
 from mixbandit.tuning.searches import read_search
 
@@ -58,7 +58,7 @@ class GuaranteedBest:
                 "best_guaranteed(samples=…) needs a list that was fixed before any score was seen, such as that of "
                 "GridSearchCV or RandomizedSearchCV; this search chose configurations by their scores"
             )
-        known = Assumptions(reward_range=self.reward_range, samples=self.samples, delta=self.delta)
+        known = Assumptions(reward_range=self.reward_range, samples=self.samples, rows=FIXED, delta=self.delta)
         certificate = on_a_fixed_list(found, known)
         return int(found.places[np.argmax(certificate.intervals[:, 0])])
 

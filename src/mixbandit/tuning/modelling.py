@@ -11,14 +11,8 @@ from mixbandit._checks import SMALLEST_PROBABILITY, Array
 from mixbandit.mixtures import Forecaster, Grid, Mixture, SemiAdaptive
 from mixbandit.models import KernelListModel, as_model
 from mixbandit.sequences import BoundedMixture, Moment
-from mixbandit.tuning.assumptions import (
-    MOST_ROWS,
-    Assumptions,
-    ModelLike,
-    default_kernel,
-    default_suspects,
-    mixture_scales,
-)
+from mixbandit.tuning.assumptions import Assumptions, ModelLike, mixture_scales
+from mixbandit.tuning.default_model import MOST_ROWS, default_kernel, default_suspects
 from mixbandit.tuning.evidence import SHARES
 from mixbandit.tuning.space import Space
 

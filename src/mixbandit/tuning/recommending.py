@@ -15,7 +15,7 @@ from mixbandit.bandits.choosing import READING_SEED
 from mixbandit.certificates import Certificate, certificate
 from mixbandit.errors import InvalidInput
 from mixbandit.search import Pessimism, search_box
-from mixbandit.tuning.assumptions import in_words
+from mixbandit.tuning.default_model import in_words
 from mixbandit.tuning.judgement import Ends, Judgement
 from mixbandit.tuning.possible import still_possible
 

@@ -16,9 +16,10 @@ from mixbandit.bandits.choosing import READING_SEED
 from mixbandit.errors import AssumptionsRefutedWarning, InvalidInput, warn_user
 from mixbandit.mixtures import Forecaster, Mixture
 from mixbandit.sequences import Audit, Moment
-from mixbandit.tuning.assumptions import Assumptions, ModelLike, check_values, in_words
+from mixbandit.tuning.assumptions import Assumptions, ModelLike, check_values
 from mixbandit.tuning.comparing import Comparison, compare
 from mixbandit.tuning.confirming import Finalist
+from mixbandit.tuning.default_model import in_words
 from mixbandit.tuning.evidence import Trials
 from mixbandit.tuning.judgement import Judgement
 from mixbandit.tuning.modelling import certifying
@@ -150,7 +151,11 @@ class Reports:
         self._check_told()
         rng = np.random.default_rng(READING_SEED)
         fields = certificate_fields(self._examined(), rng, warm=self._hints, tried=only)
-        found = StudyCertificate(**fields, unused=_IGNORED if any(persistent.items(self.state.errors)) else {})
+        found = StudyCertificate(
+            **fields,
+            unused=_IGNORED if any(persistent.items(self.state.errors)) else {},
+            unmeasured=max(self.state.bandit.rounds - self.moment.t, 0),
+        )
         if not found.trusted:  # bounds can contradict the range even if the set and the noise do not
             self._note_refuted()
         return found

@@ -232,13 +232,19 @@ def row_key(row: Array) -> bytes:
     return rounded(row).tobytes()
 
 
-def enumerated(space: Space, most: int) -> Array | None:
-    """All configurations as rows, in order; None if they are more than `most`, or infinitely many."""
-    count, parts = 1, list[Array]()
+def size_of(space: Space) -> int | None:
+    """The number of configurations, or more if there are conditions; None if there are infinitely many."""
+    count = 1
     for parameter in space.values():
         is_category = isinstance(parameter, Categorical)
         count *= parameter.width if is_category else 0 if parameter.levels is None else len(parameter.levels)
-    if not 0 < count <= most:  # 0: a continuum
+    return count or None
+
+
+def enumerated(space: Space, most: int) -> Array | None:
+    """All configurations as rows, in order; None if they are more than `most`, or infinitely many."""
+    count, parts = size_of(space), list[Array]()
+    if count is None or count > most:
         return None
     for parameter in space.values():
         levels = np.eye(parameter.width) if isinstance(parameter, Categorical) else parameter.levels

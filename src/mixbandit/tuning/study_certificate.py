@@ -18,11 +18,15 @@ from mixbandit._words import confidence
 from mixbandit.certificates import Certificate
 from mixbandit.errors import InvalidInput
 from mixbandit.sequences import Audit
+from mixbandit.tuning.assumptions import UNSTATED
 from mixbandit.tuning.comparing import Comparison, compare
 from mixbandit.tuning.evidence import shares_in_words
 from mixbandit.tuning.judgement import OWN_TRIALS, Judgement, Worth
+from mixbandit.tuning.pools import NewRows, from_pool, in_words
 from mixbandit.tuning.possible import Possible
 from mixbandit.tuning.repeats import Scatter
+from mixbandit.tuning.runs import SELECTED
+from mixbandit.tuning.selection import PRUNED
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,7 @@ class StudyCertificate(Certificate):
     refuted_after: int | None = None  # the number of trials after which the assumptions were seen to be refuted
     ordered: bool = True  # whether the order of play is known
     stopped_short: int = 0  # how many completed trials reported fewer steps than others
+    unmeasured: int = 0  # trials without a value besides `left_out`, from which a search may have learnt, too
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -63,6 +68,20 @@ class StudyCertificate(Certificate):
     def interval(self) -> tuple[float, float]:
         """An interval for the expected value of the recommended configuration."""
         return (self.lower, self.upper) if self._upwards else (-self.upper, -self.lower)
+
+    @property
+    def on_new_rows(self) -> tuple[float, float]:
+        """An interval for the expected value on new rows: wider than `interval` if trials were drawn from one pool."""
+        found = self._new_rows
+        return self.interval if found is None else (found.lower, found.upper)
+
+    @property
+    def _new_rows(self) -> NewRows | None:
+        """What follows for new rows if trials were drawn from one pool; None if they were not."""
+        if self.judgement is None or self.judgement.assumptions.pool is None:
+            return None
+        others, pruned = sum(self.left_out.values()) + self.unmeasured, bool({PRUNED, SELECTED} & set(self.left_out))
+        return from_pool(self.judgement, self.parameters, others, inferred=self.inferred_space, pruned=pruned)
 
     @property
     def best_possible(self) -> float:
@@ -114,6 +133,8 @@ class StudyCertificate(Certificate):
         worth = f"at least {low:.4g}" if self._upwards else f"at most {high:.4g}"
         sure = f"with probability {confidence(self.delta)}"
         lines = [f"Use {configuration}: its expected value is {worth}, {sure} ({self._why}).", self._alternatives]
+        if self.judgement is not None and (new := self._new_rows) is not None:
+            lines.append(in_words(new, self.judgement.assumptions))
         if not self.trusted:
             lines.insert(0, f"WARNING: {self._refutation}; none of this is guaranteed:")
         elif (scatter := _scatter(self.judgement)) is not None and scatter.caution:
@@ -130,7 +151,7 @@ class StudyCertificate(Certificate):
     @property
     def _why(self) -> str:
         times = "one trial" if self.tried == 1 else f"{self.tried} trials"
-        rows = ", on new rows as stated" if _assumes_new_rows(self.judgement) else ""  # what users most often get wrong
+        rows = _rows_in_words(self.judgement)  # what users most often get wrong
         if self.evidence == OWN_TRIALS:
             return f"based on {'its' if self.tried == 1 else 'its own'} {times}{rows}"
         return f"based on a model of all trials{rows}; {f'{times} of its own' if self.tried else 'NEVER TRIED'}"
@@ -208,6 +229,7 @@ class StudyCertificate(Certificate):
             "parameters": {name: _plain(value) for name, value in self.parameters.items()},
             "direction": self.direction,
             "interval": [_plain(end) for end in self.interval],
+            "on_new_rows": [_plain(end) for end in self.on_new_rows],
             "best_possible": _plain(self.best_possible),
             "gap": _plain(self.gap),
             "proven": self.proven,
@@ -246,8 +268,13 @@ def _scatter(judgement: Judgement | None) -> Scatter | None:
     return None if judgement is None else judgement.scatter
 
 
-def _assumes_new_rows(judgement: Judgement | None) -> bool:
-    return judgement is not None and (judgement.assumptions.samples or 0) > 1
+def _rows_in_words(judgement: Judgement | None) -> str:
+    if judgement is None or (judgement.assumptions.samples or 0) <= 1:
+        return ""
+    known = judgement.assumptions
+    if known.pool is not None:
+        return f", on the pool of {known.pool:,} rows that trials were drawn from"
+    return ", new rows assumed, not stated" if known.rows == UNSTATED else ", on new rows as stated"
 
 
 def readable(parameters: Any) -> str:

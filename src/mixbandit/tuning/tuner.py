@@ -33,16 +33,9 @@ from mixbandit.means import precisions
 from mixbandit.mixtures import Forecaster, Mixture
 from mixbandit.sequences import Moment, setting
 from mixbandit.tuning.asking import MOST_FAILED, Asks
-from mixbandit.tuning.assumptions import (
-    Assumptions,
-    ModelLike,
-    Stated,
-    acting_alpha,
-    default_mixture,
-    is_default,
-    outgrowing,
-)
+from mixbandit.tuning.assumptions import Assumptions, ModelLike, Stated, acting_alpha, default_mixture, outgrowing
 from mixbandit.tuning.confirming import Finalist
+from mixbandit.tuning.default_model import is_default
 from mixbandit.tuning.prefixes import learn_in_order
 from mixbandit.tuning.proposing import Proposer
 from mixbandit.tuning.reports import Failed, Note, TunerState

@@ -67,7 +67,7 @@ def certify_study(
     about the others is guaranteed then.
     """
     rest = Rest.of(study, assumptions)
-    found = certified(rest, assumptions, space=space, stated={})
+    found = certified(rest, assumptions, space=space)
     trusted = found.trusted and not rest.contradicting and not refuted
     return dataclasses.replace(
         found,

@@ -106,6 +106,7 @@ class MixBanditSampler(BaseSampler):
         if self._stated is not None:
             if deterministic_objective:
                 raise InvalidInput("deterministic_objective means no noise, but reward_range and sigma imply noise")
+            self._stated.check_rows_vary()
             self._stated.check_complete()  # report missing assumptions here, not in the first trial
         self._space = as_space(space)
         self._n_startup_trials = nonnegative_int(n_startup_trials, "n_startup_trials")
