@@ -2,6 +2,7 @@
 
 python -m benchmarks.certificates histories|play|summary|example|maxima --help
 python -m benchmarks.certificates floors|digits|audits|shortfalls --help
+python -m benchmarks.certificates attacks --help
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from . import audits, floors, histories, maxima, shortfalls
+from . import attacks, audits, floors, histories, maxima, shortfalls
 from .accuracies import tasks
 from .example import example
 from .functions import KINDS, functions
@@ -62,6 +63,18 @@ def main() -> None:
     heavy = commands.add_parser("maxima", parents=[some], help="compare the stored maxima with those of a search")
     heavy.set_defaults(run=lambda given: maxima.compare(_names(given)))
     _add_floors(commands)
+    attacked = commands.add_parser(
+        "attacks", help="selection, order and reuse: how often each still makes a floor wrong"
+    )
+    attacked.add_argument(
+        "--attacks", nargs="+", choices=attacks.ATTACKS, default=list(attacks.ATTACKS), metavar="NAME"
+    )
+    attacked.add_argument("--runs", type=int, default=attacks.RUNS)
+    attacked.add_argument("--processes", type=int, default=1)
+    attacked.add_argument("--out", type=Path, default=Path("out/attacks.csv"), help="the file of results")
+    attacked.set_defaults(
+        run=lambda given: attacks.play_all(given.attacks, given.runs, out=given.out, processes=given.processes)
+    )
     given = parser.parse_args()
     given.run(given)
 

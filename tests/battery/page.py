@@ -21,6 +21,11 @@ HEADINGS = {
         "Faults survived",
         "After each fault the state was the one before the call or the one after it, never a mix.",
     ),
+    "statements": (
+        "Statements attacked",
+        "Studies with a known truth, run, pruned, ordered, written down and looked at in random ways, at δ = 5 %. A single "
+        "floor above the truth is what δ allows; more of them than δ allows are a failure.",
+    ),
     "load": ("Load held", "Every reader saw a whole file, and every result and trial was stored exactly once."),
 }
 INTRODUCTION = """# The battery
@@ -28,7 +33,8 @@ INTRODUCTION = """# The battery
 **{failed} of {tried:,} hostile inputs, faults and operations failed.** That says nothing about inputs of other kinds.
 
 The battery puts a policy and a tuner through random sequences of calls, damages files and studies, passes wrong
-values to calls, interrupts them at random instructions and kills them; eight processes share one file. A *failure* is
+values to calls, interrupts them at random instructions and kills them; eight processes share one file; and it looks for ways to select
+and reuse that make certificates wrong too often. A *failure* is
 something that no user should see: an exception that is not ours, a false answer, lost or doubled data, or a state that
 changed despite an error.
 

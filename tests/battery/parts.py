@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tests.battery import bad_values, faults, fuzz, load, policies, state_files, studies, tables, tuners
+from tests.battery import bad_values, faults, fuzz, load, policies, selections, state_files, studies, tables, tuners
 from tests.battery.tally import Tally
 
 
@@ -29,5 +29,6 @@ PARTS = {
     "interrupts": Part("Ctrl-C at a random instruction", faults.interrupts, 3_000, 500, "faults"),
     "kills": Part("SIGKILL at a random moment", faults.kills, 200, 50, "faults"),
     "load": Part("Operations of eight processes at once", load.run, 10_000, 10_000, "load"),
+    "selections": Part("Ways to select, order, prune, reuse and stop", selections.run, 2_000, 500, "statements"),
     "fuzz": Part("Inputs of a coverage-guided fuzzer (atheris)", fuzz.run, 600, 600, "inputs"),
 }

@@ -12,6 +12,7 @@ BRIEF = {
     "state files": 150,
     "tables": 150,
     "studies": 30,
+    "selections": 8,
     "interrupts": 100,
     "kills": 10,
 }
