@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import optuna
+from optuna.distributions import BaseDistribution, IntDistribution
 from threadpoolctl import threadpool_limits
 
 import mixbandit as mb
@@ -83,7 +84,7 @@ def reversed_completion(rng: np.random.Generator, configurations: int) -> Verdic
     Whoever looks knows the truth, and asks for a certificate when a configuration's own values have been luckiest.
     """
     study = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(seed=0))
-    space = {"which": optuna.distributions.IntDistribution(1, configurations)}
+    space: dict[str, BaseDistribution] = {"which": IntDistribution(1, configurations)}
     for place in range(configurations):
         for _ in range(20):
             study.enqueue_trial({"which": place + 1})
@@ -242,7 +243,7 @@ def play_all(names: Sequence[str], runs: int, *, out: Path, processes: int = 1) 
     """Play the runs that the file lacks, and print the table."""
     comment = f"mixbandit: {version('mixbandit')}; command: python -m benchmarks.certificates attacks; seeds from 0; "
     comment += f"delta: {DELTA}"
-    wanted = {(name, str(seed)): Job(name, seed) for seed in range(runs) for name in names}
+    wanted: dict[tuple[str, ...], Job] = {(name, str(seed)): Job(name, seed) for seed in range(runs) for name in names}
     FORM.resume(out, comment, wanted, play, processes)
     print(summarise(out))
 

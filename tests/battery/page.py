@@ -23,8 +23,8 @@ HEADINGS = {
     ),
     "statements": (
         "Statements attacked",
-        "Studies with a known truth, run, pruned, ordered, written down and looked at in random ways, at δ = 5 %. A single "
-        "floor above the truth is what δ allows; more of them than δ allows are a failure.",
+        "Studies with a known truth, run, pruned, ordered, written down and looked at in random ways, at δ = 5 %. A "
+        "failure is more floors above the truth than δ allows.",
     ),
     "load": ("Load held", "Every reader saw a whole file, and every result and trial was stored exactly once."),
 }
@@ -33,10 +33,10 @@ INTRODUCTION = """# The battery
 **{failed} of {tried:,} hostile inputs, faults and operations failed.** That says nothing about inputs of other kinds.
 
 The battery puts a policy and a tuner through random sequences of calls, damages files and studies, passes wrong
-values to calls, interrupts them at random instructions and kills them; eight processes share one file; and it looks for ways to select
-and reuse that make certificates wrong too often. A *failure* is
-something that no user should see: an exception that is not ours, a false answer, lost or doubled data, or a state that
-changed despite an error.
+values to calls, interrupts them at random instructions and kills them; eight processes share one file. It also
+selects, orders, prunes and reuses trials at random, and compares floors with the truth. A *failure* is something
+that no user should see: an exception that is not ours, false answers, lost or doubled data, or a state that changed
+despite an error.
 
 `make test` runs a few seconds of each part; `make battery` runs all of it. This page is written by the run it reports:
 
