@@ -7,8 +7,8 @@ import pytest
 from benchmarks.workers import postgresql
 from typer.testing import CliRunner
 
-from mixbandit.cli import app
-from mixbandit.cli.storage import study_in
+from mixbandit.cli import app, running, workers
+from mixbandit.cli.storage import check_may_be_tuned, resolved, storage_to_tune, study_in
 from mixbandit.integrations.optuna.confirming import nomination_of
 
 MODULE = """
@@ -18,6 +18,12 @@ from pathlib import Path
 def accuracy(parameters):
     chance = 0.9 - 0.3 * (parameters["x"] - 0.3) ** 2
     return sum(random.random() < chance for _ in range(100)) / 100
+
+def moves(parameters):
+    import os
+    os.makedirs("elsewhere", exist_ok=True)
+    os.chdir("elsewhere")
+    return accuracy(parameters)
 
 def breaks(parameters):
     begun = Path("begun.txt")
@@ -80,3 +86,45 @@ def test_confirmations_that_fail_are_told_and_retried(source):
     Path("mended").touch()
     assert "2 of 2 confirmations" in tune(*command).output
     assert states(source) == (["COMPLETE"] * 5, ["FAIL"] * 2 + ["COMPLETE"] * 2)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "study.journal",
+        pytest.param("sqlite:///study.db", marks=pytest.mark.heavy),
+        pytest.param("sqlite:///file:study.db?uri=true", marks=pytest.mark.heavy),
+    ],
+)
+def test_an_objective_may_change_the_folder(folder, source):
+    said = tune("train:moves", "--storage", source, "--trials", 3).output
+    assert f"is in {source}." in said
+    assert states(source) == (["COMPLETE"] * 3, [])
+    assert not list(folder.glob("**/elsewhere/study.*"))
+
+
+def test_no_more_processes_are_started_than_there_are_trials_left(monkeypatch):
+    started = []
+    begin = workers.Worker.__init__
+    monkeypatch.setattr(workers.Worker, "__init__", lambda self, *args: (started.append(1), begin(self, *args))[1])
+    command = ["train:accuracy", "--storage", "study.journal", "--jobs", 100_000]
+    said = tune(*command, "--trials", 1).output
+    assert len(started) == 1
+    assert "Starting one process instead of 100000: no more than 1 can run at once." in said
+    monkeypatch.setattr(running, "_MOST_PER_CORE", 1)
+    monkeypatch.setattr(running.os, "cpu_count", lambda: 2)
+    said = tune(*command, "--trials", 5).output
+    assert len(started) == 3
+    assert "Starting 2 processes instead of 100000: at most 1 for each core." in said
+
+
+@pytest.mark.parametrize("source", ["a.db", "file:a.db?uri=true"])
+@pytest.mark.parametrize("name", ["plain", "with space", "with {braces}", "with%percent"])
+def test_a_relative_address_is_resolved_once(folder, monkeypatch, name, source):
+    (folder / name).mkdir()
+    monkeypatch.chdir(folder / name)
+    address = resolved(f"sqlite:///{source}")
+    monkeypatch.chdir(folder)
+    check_may_be_tuned(address)
+    storage_to_tune(address).engine.dispose()
+    assert [path.name for path in (folder / name).iterdir()] == ["a.db"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import signal
 import sys
 import threading
@@ -28,6 +29,8 @@ _MOST_FAILURES, _MOST_AT_FIRST = 10, 3
 # Seconds that objectives have to end after Ctrl-C, and idle processes in any case.
 _GRACE = 5.0
 _LOOK_EVERY = 0.2
+# More processes than this for each core are not started by one command.
+_MOST_PER_CORE = 8
 # Attribute of a study: the space that it was begun with.
 _SPACE = "mixbandit_space"
 
@@ -61,7 +64,7 @@ class Tuning:
     def run(self, direction: str | None) -> Stop:
         """Run what is left, until it is done or somebody asks to stop."""
         with _stoppable() as stop, self.watch.shown():
-            pool = Pool(self.job, self.jobs, self.watch.say)
+            pool = Pool(self.job, 1, self.watch.say)  # more when it is known how much there is to do
             stop.pool = pool
             try:
                 while (
@@ -69,7 +72,7 @@ class Tuning:
                 ):  # what is wrong with the objective is told before a study is made
                     pool.events(_LOOK_EVERY)
                 if not stop.asked:
-                    self.study = study_to_tune(self.job.source, self.job.study, direction, self.watch.say)
+                    self.study = study_to_tune(self.job.address, self.job.study, direction, self.watch.say)
                     self.watch.towards(self.study.direction.name.lower())
                     _check_space(self.study, self.job.space)
                     self._begin(pool)
@@ -93,6 +96,19 @@ class Tuning:
                 f"Nothing is stated about the values (--range, --samples, …), so nothing is certified; {STATEMENTS}."
             )
         self._fail_abandoned(pool)
+        pool.grow(self._processes())
+
+    def _processes(self) -> int:
+        """How many processes to start: no more than there is work for, nor than the machine can take."""
+        done = self.standing
+        left = max(done.trials - done.searched, done.confirmations - done.confirmed)
+        most = _MOST_PER_CORE * (os.cpu_count() or 1)
+        if self.jobs > most < left:
+            self.watch.say(f"Starting {most} processes instead of {self.jobs}: at most {_MOST_PER_CORE} for each core.")
+        elif self.jobs > left > 0:
+            many = "one process" if left == 1 else f"{left} processes"
+            self.watch.say(f"Starting {many} instead of {self.jobs}: no more than {left} can run at once.")
+        return min(self.jobs, most, left)
 
     def _loop(self, pool: Pool, stop: Stop) -> None:
         until = math.inf if self.timeout is None else time.monotonic() + self.timeout

@@ -98,6 +98,24 @@ def storage_to_tune(source: str, say: Callable[[str], None] = said_on_stderr) ->
         return optuna.storages.RDBStorage(source, engine_kwargs={"pool_pre_ping": True})
 
 
+def resolved(source: str) -> str:
+    """The same storage for a process in another folder: objectives may call `os.chdir`."""
+    if not is_address(source):
+        return str(as_path(source, "the storage").absolute())
+    with _reading(source):
+        url = import_extra("sqlalchemy.engine", extra="optuna").make_url(source)
+        if url.get_backend_name() != "sqlite" or not url.database or url.database == ":memory:":
+            return source
+        scheme = "file:" if url.database.startswith("file:") else ""
+        path = url.database.removeprefix(scheme)
+        if Path(path).is_absolute():
+            return source
+        here = quote(str(Path.cwd())) if scheme else Path.cwd()
+        found = str(url.set(database=f"{scheme}{here}/{path}").render_as_string(hide_password=False))
+        # Optuna fills in {SCHEMA_VERSION}, which has to stay as it was written.
+        return source if "{" in f"{url.database}{found}" else found
+
+
 def check_may_be_tuned(source: str) -> None:
     """Refuse files that are something else, and what cannot be created; nothing is changed here."""
     with _reading(source):
@@ -125,10 +143,11 @@ def _check_may_be_storage(database: str, source: str) -> None:
     try:
         tables = _sqlite_tables(_sqlite_file(database, source))
     except InvalidInput:
-        if not database or database == ":memory:" or Path(database).is_dir():
+        path = _sqlite_path(database)
+        if not database or database == ":memory:" or path.is_dir():
             raise
-        if not Path(database).absolute().parent.is_dir():
-            raise InvalidInput(f"there is no folder {Path(database).parent}") from None
+        if not path.absolute().parent.is_dir():
+            raise InvalidInput(f"there is no folder {path.parent}") from None
         return  # it will be created
     if tables:
         _check_tables(tables, source)
@@ -187,9 +206,14 @@ def _storage(source: str) -> Any:
     return storages.RDBStorage(source, engine_kwargs=readonly, skip_table_creation=True)
 
 
+def _sqlite_path(database: str) -> Path:
+    """The path in an address, which may be written as a URI itself."""
+    return Path(unquote(database.removeprefix("file:")) if database.startswith("file:") else database)
+
+
 def _sqlite_file(database: str, source: str) -> Path:
-    """The file of an address, which may be written as a URI itself."""
-    path = Path(unquote(database.removeprefix("file:")) if database.startswith("file:") else database)
+    """The file of an address, which has to be there."""
+    path = _sqlite_path(database)
     if not database or database == ":memory:":
         raise InvalidInput("a database in memory is gone when its process ends: give the path of a file")
     if path.is_dir():

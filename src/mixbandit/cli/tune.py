@@ -15,7 +15,7 @@ from mixbandit.cli.exits import FAILED, REFUTED, code_after
 from mixbandit.cli.objectives import parts_of
 from mixbandit.cli.running import Tuning
 from mixbandit.cli.shared import console, patiently
-from mixbandit.cli.storage import check_may_be_tuned
+from mixbandit.cli.storage import check_may_be_tuned, resolved
 from mixbandit.cli.watching import watch_on
 from mixbandit.cli.workers import COMPLETE, Job
 from mixbandit.errors import STATEMENTS, AssumptionsMissing
@@ -44,7 +44,12 @@ def tune(
         typer.Option(help="An Optuna storage: its URL, or the path of a journal. By default a journal in this folder."),
     ] = None,
     study: Annotated[str | None, typer.Option(help="The name of the study. By default MODULE:OBJECTIVE.")] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="How many processes run trials.")] = 1,
+    jobs: Annotated[
+        int,
+        typer.Option(
+            min=1, help="How many processes run trials, at most 8 per core."
+        ),
+    ] = 1,
     prune: Annotated[
         bool,
         typer.Option(
@@ -92,7 +97,7 @@ def tune(
     source = f"{module}.{name}.journal" if storage is None else storage
     check_may_be_tuned(source)
     found_space = None if space is None else Space.from_toml(space)
-    job = Job(objective, source, study or objective, found_space, known, seed, trials, prune)
+    job = Job(objective, source, resolved(source), study or objective, found_space, known, seed, trials, prune)
     out = Console(stderr=True) if as_json else console
     tuning = Tuning(job, confirm, jobs, timeout, watch_on(out))
     stop = tuning.run(direction)

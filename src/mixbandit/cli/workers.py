@@ -38,7 +38,8 @@ class Job:
     """What all workers do."""
 
     objective: str
-    source: str  # of the storage
+    source: str  # the storage, as the user named it
+    address: str  # the same from any folder
     study: str
     space: Space | None  # without one the objective gets Optuna's trial
     assumptions: Assumptions | None
@@ -135,7 +136,7 @@ def _study(job: Job) -> Any:
     sampler = MixBanditSampler(seed=job.seed, space=job.space, n_trials=job.n_trials, assumptions=job.assumptions)
     # Optuna's own default would prune by values without a word, and certificates would be wrong.
     pruner = CertifiedPruner() if job.prune else optuna.pruners.NopPruner()
-    storage = storage_to_tune(job.source)
+    storage = storage_to_tune(job.address)
     return optuna.load_study(study_name=job.study, storage=storage, sampler=sampler, pruner=pruner)
 
 
@@ -279,7 +280,13 @@ class Pool:
     def __init__(self, job: Job, count: int, say: Callable[[str], None]) -> None:
         self._job, self._say = job, say
         self.ended: list[int] = []  # the pids of all workers that are no more
-        self.workers = [Worker(job, say) for _ in range(count)]
+        self.workers = list[Worker]()
+        self.grow(count)
+
+    def grow(self, count: int) -> None:
+        """Start workers until there are this many."""
+        while len(self.workers) < count:
+            self.workers.append(Worker(self._job, self._say))
 
     @property
     def idle(self) -> list[Worker]:
