@@ -254,6 +254,15 @@ BOUNDED = [phi for phi in MAPS if phi.lipschitz is not None]
 BOUNDED_IDS = [name for name, phi in zip(IDS, MAPS, strict=True) if phi.lipschitz is not None]
 
 
+@pytest.mark.parametrize("phi", BOUNDED, ids=BOUNDED_IDS)
+@pytest.mark.parametrize("odd", [None, "x", np.nan, [], {}, 1j, object(), np.ones((2, 2, 2)), 10**400])
+def test_the_remainder_of_odd_values_is_refused(phi, odd):
+    rows = np.ones((1, phi.dim_in))
+    for boxes in ((odd, rows), (rows, odd), (rows, -rows), (rows, np.ones((2, phi.dim_in)))):
+        with pytest.raises(mb.InvalidInput):
+            phi.remainder(*boxes)
+
+
 def test_the_maps_that_are_one_layer_know_how_far_they_stray():
     assert len(BOUNDED) == 7
     for phi in BOUNDED:

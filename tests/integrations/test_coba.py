@@ -180,6 +180,22 @@ def test_text_must_be_known():
         learner.predict([0.5], ["buy", "hold"])
 
 
+def test_numbers_beside_text_are_labels():
+    """They were rows of one number, so that 1 and the only text action had the same features."""
+    learner, actions = MixBanditLearner(**STATED), ["a", 1]
+    learner.predict(None, actions)
+    for _ in range(20):
+        learner.learn(None, "a", 1.0)
+        learner.learn(None, 1, 0.0)
+    assert learner.predict(None, actions)[0] == "a"
+    assert [learner.score(None, actions, action) for action in actions] == [1.0, 0.0]
+    for unknown in (2, [1.0], None):
+        with pytest.raises(mb.InvalidInput, match="unknown action"):
+            learner.learn(None, unknown, 0.0)
+    with pytest.raises(mb.InvalidInput, match="text or numbers"):
+        learner.predict(None, ["a", [1.0]])
+
+
 def test_params_are_columns_and_copies_are_independent():
     learner = MixBanditLearner(mb.AMMUCB, **STATED, alpha=0.5, mixture=mb.Scaled(2.0), seed=7)
     assert learner.params == {
@@ -197,6 +213,10 @@ def test_params_are_columns_and_copies_are_independent():
     for twin in (copy.deepcopy(learner), pickle.loads(pickle.dumps(learner))):
         twin.learn([1.0], [0.5], 0.2, 1.0)
         assert (twin.policy.moment.t, learner.policy.moment.t) == (2, 1)
+
+
+CONTAINING_ITSELF = [0.1]
+CONTAINING_ITSELF += [CONTAINING_ITSELF, CONTAINING_ITSELF]
 
 
 @pytest.mark.parametrize(
@@ -222,6 +242,9 @@ def test_params_are_columns_and_copies_are_independent():
         lambda learner: learner.learn([0.1], [0.1], "much", 1.0),
         lambda learner: learner.learn([0.1], [0.1, 0.2], 1.0, 1.0),
         lambda learner: learner.learn([0.1], [1e80], 1.0, 1.0),
+        lambda learner: learner.predict(CONTAINING_ITSELF, [[0.1]]),
+        lambda learner: learner.predict([0.1], [CONTAINING_ITSELF]),
+        lambda learner: learner.learn([0.1], CONTAINING_ITSELF, 0.1, 1.0),
     ],
 )
 def test_bad_input_is_refused_and_changes_nothing(call):

@@ -1,5 +1,6 @@
 """Studies as they are found in the wild: odd names and choices, enqueued nonsense, other tools' edits."""
 
+import json
 import logging
 import sqlite3
 
@@ -189,3 +190,17 @@ def test_a_trial_left_running_by_a_dead_process_does_not_disturb():
     study.sampler = MixBanditSampler(seed=5, **STATED)
     study.optimize(simple, n_trials=1)
     assert study.sampler.tuner(study).told == 5
+
+
+@pytest.mark.parametrize("values", ["x", ["x"], {}, [], [[]], [None], [1, 2], ["0.5"], [{"a": 1}], [10**400]])
+def test_damaged_values_in_a_journal_are_named(values, tmp_path):
+    study = optuna.create_study(storage=journal(tmp_path), study_name="s", direction="maximize")
+    study.optimize(simple, n_trials=3)
+    file = tmp_path / "study.log"
+    lines = file.read_text().splitlines()
+    ends = [i for i, line in enumerate(lines) if '"values"' in line]
+    lines[ends[1]] = json.dumps({**json.loads(lines[ends[1]]), "values": values})
+    file.write_text("\n".join(lines) + "\n")
+    damaged = optuna.load_study(storage=journal(tmp_path), study_name="s")
+    with pytest.raises(mb.InvalidInput, match="trial 1 is damaged"):
+        mb.certify(damaged, reward_range=(0, 1), samples=100)

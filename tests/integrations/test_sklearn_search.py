@@ -559,3 +559,10 @@ def test_odd_spaces_work_or_are_refused():
         for value in values().values():
             with contextlib.suppress(mb.MixbanditError):
                 SearchSpace(given(value()), np.random.RandomState(0))
+
+
+@pytest.mark.parametrize("score", [1j, np.complex128(0.5), np.complex64(0.5 + 1j)])
+def test_complex_scores_are_refused(score):
+    search = searched({"alpha": uniform(0.1, 5)}, Ridge(), n_trials=3, confirm=0, scoring=lambda *given: score)
+    with pytest.raises(mb.InvalidInput, match="the score of a fold must be a number"):
+        search.fit(X, Y)

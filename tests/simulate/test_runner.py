@@ -402,3 +402,26 @@ def test_a_checkpoint_is_of_a_run_with_the_same_rule(tmp_path):
     mb.run(playing(Thompson()), world(), 3, checkpoint=tmp_path / "run", progress=False)
     with pytest.raises(mb.InvalidInput, match=r"another policy \(rule: .*Uniformly.* and .*Thompson"):
         mb.run(playing(Uniformly()), world(), 6, checkpoint=tmp_path / "run", progress=False)
+
+
+@pytest.mark.parametrize("odd", [None, "x", np.nan, 1.0, 1j, [], {}, np.array([0, 1]), True])
+def test_an_index_that_is_none_is_refused(odd):
+    records = mb.Records()
+    with pytest.raises(mb.InvalidInput, match="index of records"):
+        _ = records[odd]
+    for beyond in (0, -1, 10**400):
+        with pytest.raises(mb.InvalidInput, match="there are 0 records"):
+            _ = records[beyond]
+        with pytest.raises(IndexError):
+            _ = records[beyond]
+    assert records[:3] == []
+
+
+@pytest.mark.parametrize("name", ["delay", "progress"])
+@pytest.mark.parametrize("function", [lambda: 1, lambda one: 1, lambda one, two, three: 1, len])
+def test_functions_of_other_arguments_are_refused_before_the_first_round(name, function):
+    policy = bandit()
+    before = policy.state
+    with pytest.raises(mb.InvalidInput, match=f"{name} must take"):
+        mb.run(policy, world(), 3, **{name: function})
+    assert policy.state is before

@@ -373,3 +373,25 @@ def test_a_spread_is_even_on_the_scale_of_a_parameter():
     assert np.median([p["n"] for p in found]) == pytest.approx(8, abs=2)
     assert np.median([np.log10(p["x"]) for p in found]) == pytest.approx(0.0, abs=0.2)
     assert np.median([p["m"] for p in found]) == pytest.approx(32.5, abs=2)
+
+
+PARAMETERS = [
+    mb.Int(2, 9),
+    mb.Int(2, 900_000, log=True),
+    mb.Float(0, 1),
+    mb.Float(1e-2, 1, log=True),
+    mb.Float(0, 1, step=0.1),
+    mb.Categorical(["a", "b"]),
+]
+
+
+@pytest.mark.parametrize("parameter", PARAMETERS, ids=str)
+def test_odd_quantiles_and_coordinates_are_refused(parameter):
+    for odd in (None, "x", math.nan, math.inf, -0.1, 2, 10**400, [], {}, 1j, object(), np.ones((2, 2))):
+        with pytest.raises(mb.InvalidInput):
+            parameter.at(odd)
+    for odd in (None, "x", [math.nan] * parameter.width, [], {}, 1j, object(), np.ones((2, 2, 2)), np.ones(5), ["x"]):
+        with pytest.raises(mb.InvalidInput):
+            parameter.decode(odd)
+    first, last = ("a", "b") if isinstance(parameter, Categorical) else (parameter.low, parameter.last)
+    assert (parameter.decode(parameter.at(0.0)), parameter.decode(parameter.at(1.0))) == (first, last)

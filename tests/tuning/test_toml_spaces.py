@@ -108,3 +108,21 @@ def test_files_that_cannot_be_read(tmp_path):
         mb.Space.from_toml(tmp_path)
     with pytest.raises(mb.InvalidInput, match="path"):
         mb.Space.from_toml(3)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = " + "[" * 5000 + "]" * 5000,
+        "x = " + "1" * 5000,
+        "[x]\nlow = 1\nhigh = " + "1" * 5000,
+        "[x]\nchoices = [" + "1" * 5000 + "]",
+        "[x]\nchoices = " + "{a = " * 3000 + "1" + "}" * 3000,
+        "a." * 5000 + "x = 1",
+    ],
+    ids=["nested arrays", "digits", "an end", "a choice", "nested tables", "dots"],
+)
+def test_files_that_python_cannot_read_are_named(text, tmp_path):
+    (tmp_path / "space.toml").write_text(text)
+    with pytest.raises(mb.InvalidInput, match=r"space\.toml"):
+        mb.Space.from_toml(tmp_path / "space.toml")

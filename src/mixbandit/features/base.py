@@ -168,6 +168,16 @@ class _Restricted(FeatureMap):
         return rows
 
 
+def as_boxes(centres: ArrayLike, half_widths: ArrayLike, width: int) -> tuple[Array, Array]:
+    """The arguments of `remainder` as rows, as many of one as of the other."""
+    middle, halves = as_rows(centres, width, "centres"), as_rows(half_widths, width, "half_widths")
+    if middle.shape != halves.shape or (halves < 0.0).any():
+        raise InvalidInput(
+            f"half_widths must be as many rows ≥ 0 as centres, got {shown(half_widths)} for {len(middle)} centres"
+        )
+    return middle, halves
+
+
 class Identity(FeatureMap):
     """φ(a) = a: vectors unchanged."""
 
@@ -177,7 +187,7 @@ class Identity(FeatureMap):
         self.dim = self.dim_in = dimension(dim, "dim")
 
     def remainder(self, centres: Array, half_widths: Array) -> Array:
-        return np.zeros(half_widths.shape)
+        return np.zeros(as_boxes(centres, half_widths, self.dim_in)[1].shape)
 
     def evaluate(self, actions: Array) -> Array:
         return actions.copy()

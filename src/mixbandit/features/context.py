@@ -24,7 +24,7 @@ from mixbandit._schema import (
     tagged,
 )
 from mixbandit.errors import InvalidInput
-from mixbandit.features.base import FeatureMap, FromCallable, Identity, as_feature_map
+from mixbandit.features.base import FeatureMap, FromCallable, Identity, as_boxes, as_feature_map
 from mixbandit.features.random import RandomFourier, RandomLayer
 
 
@@ -51,6 +51,7 @@ class Interaction(FeatureMap):
         return np.hstack((self.context.pullback(x, of_context), self.action.pullback(a, of_action)))
 
     def remainder(self, centres: Array, half_widths: Array) -> Array | None:
+        centres, half_widths = as_boxes(centres, half_widths, self.dim_in)
         parts = []
         maps = (self.context, self.action)
         for features, c, e in zip(maps, self._parts(centres), self._parts(half_widths), strict=True):

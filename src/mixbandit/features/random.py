@@ -21,7 +21,7 @@ from mixbandit._checks import (
     positive_array,
 )
 from mixbandit.errors import InvalidInput
-from mixbandit.features.base import ACTIVATIONS, COSINE, FeatureMap, Layer
+from mixbandit.features.base import ACTIVATIONS, COSINE, FeatureMap, Layer, as_boxes
 
 # Rows of at least this many inputs are looked through for columns that are all 0.
 _WIDE = 256
@@ -63,6 +63,7 @@ class _RandomAffine(FeatureMap):
     def _preactivation(self, actions: Array) -> Array: ...
 
     def remainder(self, centres: Array, half_widths: Array) -> Array:
+        centres, half_widths = as_boxes(centres, half_widths, self.dim_in)
         # The most that each pre-activation can change; then Taylor's remainder, with the largest curvature of g that
         # close to the centre. The kink at 0 matters only if it is within reach.
         change = self._stretch * (half_widths @ np.abs(self.weights).T)

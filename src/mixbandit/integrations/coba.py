@@ -19,6 +19,7 @@ from mixbandit.integrations.algorithm import Algorithm, taught
 from mixbandit.mixtures import Forecaster, Mixture
 
 _ADVICE = "encode it as numbers, for example one-hot, in the environment"
+_DEEPEST = 64
 
 
 class _Model(NamedTuple):
@@ -27,7 +28,7 @@ class _Model(NamedTuple):
     policy: Policy
     context_width: int
     action_width: int
-    levels: tuple[str, ...]  # what actions can be, if they are text
+    levels: tuple[Any, ...]  # what actions can be, if some of them are text
 
 
 class MixBanditLearner:
@@ -35,9 +36,9 @@ class MixBanditLearner:
 
     `policy` is one of our named policies (`CMMUCB`, `AMMUCB`, `OFUL`, …), which define the assumptions and the other
     keywords. Contexts are None, numbers, coba's categories or dense sequences of these; actions are the same without
-    None, or text. The first `predict` must offer all text actions. The numbers of features must not change. Features
-    are (1, x) ⊗ (1, a), which are 1, the context, the action and their products, unless `features` is a map of rows (x,
-    a).
+    None, or text. If some actions are text, numbers beside them are labels too, and the first `predict` must offer all
+    actions. The numbers of features must not change. Features are (1, x) ⊗ (1, a), which are 1, the context, the action
+    and their products, unless `features` is a map of rows (x, a).
 
     Bounds are valid for rewards as observed: evaluate with `learn="on"` or `"off"`, because estimates such as IPS are
     noisier than `sigma` states.
@@ -133,12 +134,11 @@ class MixBanditLearner:
         _refuse_batches(context, actions)
         if isinstance(actions, str) or not isinstance(actions, Sequence | np.ndarray) or not len(actions):
             raise InvalidInput(f"actions must be a list with at least one action, got {shown(actions)}")
-        levels = dict.fromkeys(action for action in actions if _is_text(action))
-        model, before, rows = self._encoded(context, actions, tuple(levels))
+        model, before, rows = self._encoded(context, actions, _levels(actions))
         contexts = before[None] if model.context_width else None
         return int(model.policy.choose_many(contexts, arms=rows).indices[0]), model
 
-    def _encoded(self, context: Any, actions: Iterable[Any], levels: tuple[str, ...]) -> tuple[_Model, Array, Array]:
+    def _encoded(self, context: Any, actions: Iterable[Any], levels: tuple[Any, ...]) -> tuple[_Model, Array, Array]:
         """The model, the context (p,) and the actions (K, m) as numbers; a new model has these levels."""
         before = [] if context is None else _numbers(context, "context")
         known = levels if self._model is None else self._model.levels
@@ -152,7 +152,7 @@ class MixBanditLearner:
                 )
         return model, np.array(before, dtype=np.float64), np.array(rows, dtype=np.float64)
 
-    def _started(self, context_width: int, action_width: int, levels: tuple[str, ...]) -> _Model:
+    def _started(self, context_width: int, action_width: int, levels: tuple[Any, ...]) -> _Model:
         features = self._features
         if features is None:
             action = WithConstant(action_width)
@@ -175,18 +175,35 @@ def _is_text(action: Any) -> bool:
     return isinstance(action, str) and not hasattr(action, "as_onehot")
 
 
-def _encoded_action(action: Any, levels: tuple[str, ...]) -> list[float]:
-    """An action as numbers; one-hot for text, whose levels must be known."""
-    if not _is_text(action):
+def _levels(actions: Iterable[Any]) -> tuple[Any, ...]:
+    """The distinct actions, if some are text; then the others must be numbers, which are names beside text."""
+    known = list(actions)
+    if not any(map(_is_text, known)):
+        return ()
+    for action in known:
+        if not (_is_text(action) or _is_number(action)):
+            raise InvalidInput(f"beside text, actions must be text or numbers, got {shown(action)}: {_ADVICE}")
+    return tuple(dict.fromkeys(known))
+
+
+def _is_number(action: Any) -> bool:
+    return isinstance(action, int | float | np.integer | np.floating)
+
+
+def _encoded_action(action: Any, levels: tuple[Any, ...]) -> list[float]:
+    """An action as numbers; one-hot if actions are text, whose levels must be known."""
+    if not levels and not _is_text(action):
         return _numbers(action, "action")
-    if action not in levels:
+    if not (_is_text(action) or _is_number(action)) or action not in levels:
         first = f"the first predict offered {shown(list(levels))}" if levels else "predict has not offered any yet"
-        raise InvalidInput(f"unknown text action {shown(action)}: {first}")
+        raise InvalidInput(f"unknown {'text ' * _is_text(action)}action {shown(action)}: {first}")
     return [float(action == level) for level in levels]
 
 
-def _numbers(value: Any, name: str) -> list[float]:
+def _numbers(value: Any, name: str, depth: int = 0) -> list[float]:
     """A context or an action as numbers: as it is, one-hot for coba's categories, end to end for sequences."""
+    if depth > _DEEPEST:
+        raise InvalidInput(f"{name} contains itself, or sequences nested more than {_DEEPEST} deep: {_ADVICE}")
     levels = getattr(value, "as_onehot", None)
     if levels is not None:
         return [float(each) for each in levels]
@@ -195,5 +212,5 @@ def _numbers(value: Any, name: str) -> list[float]:
     if isinstance(value, Mapping) or hasattr(type(value), "keys"):
         raise InvalidInput(f"{name} is sparse, {shown(value)}: {_ADVICE}")
     if isinstance(value, Iterable) and getattr(value, "ndim", None) != 0:
-        return [number for part in value for number in _numbers(part, name)]
+        return [number for part in value for number in _numbers(part, name, depth + 1)]
     return [finite(as_reward(value, name), name)]  # flags count as 0 and 1

@@ -44,7 +44,8 @@ SCALES = (0.001, 0.01, 0.1)
 NOISES = (0.25, 0.09, 0.03, 0.01)
 # The level of a function around the middle of the range, as a variance that every member adds.
 _LEVEL, _MIDDLE = 0.25, 0.5
-# Factors of the length-scales of the model's kernel; length-scales in feature space, in units of the first row that is not 0.
+# Factors of the length-scales of the model's kernel; length-scales in feature space, in units of the first row that is
+# not 0.
 _STRETCHES = (0.5, 1.0, 2.0, 4.0)
 _FEATURE_LENGTHS = (0.5, 1.5)
 _MOST_UNITS = 1e100

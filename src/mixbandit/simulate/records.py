@@ -8,7 +8,7 @@ import io
 import os
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from mixbandit._checks import (
     finite,
     flag,
     instance_of,
+    is_integer,
     shown,
 )
 from mixbandit._extras import import_extra
@@ -71,6 +72,10 @@ _SCALARS = ("round", "id", "label", "reward", "expected", "best", "regret", "low
             "ask_seconds", "tell_seconds")  # fmt: skip
 
 
+class _NoSuchRound(InvalidInput, IndexError):
+    """An index beyond the rounds: also what Python expects of a list."""
+
+
 class Records:
     """The rounds of one run, in order."""
 
@@ -87,7 +92,19 @@ class Records:
     def __iter__(self) -> Iterator[Record]:
         return iter(self.rows)
 
-    def __getitem__(self, index: int) -> Record:
+    @overload
+    def __getitem__(self, index: int) -> Record: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Record]: ...
+
+    def __getitem__(self, index: int | slice) -> Record | list[Record]:
+        if isinstance(index, slice):
+            return self.rows[index]
+        if not is_integer(index):
+            raise InvalidInput(f"an index of records must be an integer, got {shown(index)}")
+        if not -len(self) <= index < len(self):
+            raise _NoSuchRound(f"there are {len(self)} records, got the index {shown(index)}")
         return self.rows[index]
 
     def __repr__(self) -> str:

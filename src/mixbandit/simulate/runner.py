@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import logging
 import os
 import signal
@@ -102,10 +103,14 @@ def run(
     if records is not None:
         instance_of(records, Records, "records", "the Records of another run")
     seconds = nonnegative(checkpoint_seconds, "checkpoint_seconds")
-    if progress is not None and not callable(progress):
+    if callable(progress):
+        _check_takes(progress, "progress", "rounds done", "total rounds")
+    elif progress is not None:
         flag(progress, "progress, unless it is a function,")
     going = _Run(policy, environment, positive_int(rounds, "rounds"), Records() if records is None else records)
     going.batch = positive_int(batch, "batch")
+    if callable(delay):
+        _check_takes(delay, "delay", "the round", "its reward")
     going.delay = delay if callable(delay) else _rounds_late(delay)
     going.stop_when = stop_when
     going.check_actions()
@@ -267,6 +272,18 @@ class _Run:
         found = rule.met_by(self.policy)
         if found is not None:
             self.records.stopped = f"gap {found.gap:.4g} ≤ {rule.gap:g} proven ({found.proof})"
+
+
+def _check_takes(function: Callable[..., Any], name: str, *arguments: str) -> None:
+    """Reject a function that cannot be called with these arguments, before anything is played."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some of those written in C
+        return
+    try:
+        signature.bind(*arguments)
+    except TypeError:
+        raise InvalidInput(f"{name} must take {' and '.join(arguments)}, got {shown(function)}") from None
 
 
 def _rounds_late(delay: int) -> int:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from mixbandit._checks import Array, as_number, as_text, finite, flag, is_integer, shown
+from mixbandit._checks import Array, as_number, as_text, as_vector, finite, flag, is_integer, shown
 from mixbandit._schema import list_of, optional, real, record, scalar, tagged
 from mixbandit.errors import InvalidInput, NotStorable
 from mixbandit.tuning.choices import Choices, are_equal
@@ -124,10 +124,11 @@ class _Number(Parameter):
         return np.array([[self._position(self._stepped(i))] for i in range(self._steps + 1)])
 
     def at(self, quantile: float) -> Array:
+        share = _share(quantile)
         # On a logarithmic scale large values are dense: many of them share little of it.
         if self.log:
-            return self.encode(self.decode(np.array([quantile])), "")
-        return np.array([quantile]) if self.levels is None else self.levels[int(quantile * len(self.levels))]
+            return self.encode(self.decode(np.array([share])), "")
+        return np.array([share]) if self.levels is None else self.levels[_index(share, len(self.levels))]
 
     def _checked(self, value: Any, name: str) -> Any:
         """`value`, if it is a finite number: an int as such, because floats of its size may be far apart."""
@@ -142,6 +143,24 @@ class _Number(Parameter):
     def state_dict(self) -> dict[str, Any]:
         kind = {"type": type(self).__name__, "low": self.low, "high": self.high}
         return {**kind, "log": self.log, "step": self.step}
+
+
+def _share(quantile: float) -> float:
+    """A quantile in [0, 1]."""
+    number = as_number(quantile, "quantile")
+    if not 0.0 <= number <= 1.0:
+        raise InvalidInput(f"quantile must lie in [0, 1], got {shown(quantile)}")
+    return number
+
+
+def _index(share: float, count: int) -> int:
+    """Which of `count` equal parts of [0, 1] the share lies in."""
+    return min(int(share * count), count - 1)
+
+
+def _position(coordinates: Array) -> float:
+    """The coordinate of a number, moved into [0, 1]."""
+    return min(max(float(as_vector(coordinates, 1, "coordinates")[0]), 0.0), 1.0)
 
 
 @dataclass(frozen=True)
@@ -173,7 +192,7 @@ class Float(_Number):
         return np.array([min(max(self._position(min(max(number, self.low), self.last)), 0.0), 1.0)])
 
     def decode(self, coordinates: Array) -> float:
-        number = self._value(min(max(float(coordinates[0]), 0.0), 1.0))
+        number = self._value(_position(coordinates))
         if self._steps is None:
             return min(max(number, self.low), self.high)
         assert self.step is not None
@@ -245,7 +264,7 @@ class Int(_Number):
         return np.array([self._position(self._stepped(nearest))])
 
     def decode(self, coordinates: Array) -> int:
-        position = min(max(float(coordinates[0]), 0.0), 1.0)
+        position = _position(coordinates)
         nearest = round(Fraction(position) * self._steps)
         if self.log and position not in (0.0, 1.0):
             nearest = round(_beyond(self.low, position * _log_ratio(self.last, self.low), self.last) / self.step)
@@ -315,10 +334,10 @@ class Categorical(Parameter):
         return row
 
     def decode(self, coordinates: Array) -> Any:
-        return self.choices[int(np.argmax(coordinates))]
+        return self.choices[int(np.argmax(as_vector(coordinates, self.width, "coordinates")))]
 
     def at(self, quantile: float) -> Array:
-        return self._one_hot(int(quantile * self.width))
+        return self._one_hot(_index(_share(quantile), self.width))
 
     def state_dict(self) -> dict[str, Any]:
         for choice in self.choices:

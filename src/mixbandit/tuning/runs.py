@@ -16,7 +16,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from mixbandit._checks import Array, as_path, one_of, shown
+from mixbandit._checks import Array, as_number, as_path, one_of, shown
 from mixbandit.actions import MixedBox
 from mixbandit.errors import InvalidInput
 from mixbandit.means import precisions
@@ -233,7 +233,7 @@ def _from_study(study: Any, space: Space | None, direction: str | None) -> Run:
     return Run(
         known,
         {name: column for name, column in columns.items() if name in known},
-        np.array([float(trial.value) for trial in complete]),
+        np.array([_value(trial) for trial in complete]),
         directions[0] if direction is None else direction,
         others,
         dict.fromkeys(outside, CONSTANT if space is None else OUTSIDE),
@@ -246,6 +246,14 @@ def _from_study(study: Any, space: Space | None, direction: str | None) -> Run:
         spoiled=spoiled_finalists(trials),
         stopped_short=stopped_short(complete),
     )
+
+
+def _value(trial: Any) -> float:
+    """The value of a completed trial; storages keep whatever was written to them."""
+    values = trial.values
+    if values is None or len(values) != 1:
+        raise InvalidInput(f"trial {trial.number} is damaged: it is complete, but its values are {shown(values)}")
+    return as_number(values[0], f"trial {trial.number} is damaged: its value")
 
 
 def _columns(configurations: Sequence[Mapping[str, Any]]) -> dict[str, Column]:

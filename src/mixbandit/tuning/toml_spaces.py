@@ -51,6 +51,8 @@ def read_toml(path: str | os.PathLike[str]) -> Written:
         raise InvalidInput(f"{source} must be UTF-8 text: {error}") from None
     except tomllib.TOMLDecodeError as error:
         raise InvalidInput(f"{source} is not TOML: {error}") from None
+    except (RecursionError, ValueError) as error:  # thousands of nested arrays, or of digits
+        raise InvalidInput(f"{source} has arrays or numbers that cannot be read: {error}") from None
     if not tables:
         raise InvalidInput(f"{source} has no parameters: each is a table, such as {_EXAMPLE}")
     parameters, conditions = dict[str, Parameter](), dict[str, tuple[str, list[Any]]]()

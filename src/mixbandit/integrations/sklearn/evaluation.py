@@ -79,16 +79,16 @@ class Evaluation:
                 self._show_progress()
         settle_failures(self._outcomes, search.scoring, search.error_score)
 
-    def _score(self, outcome: Outcome) -> float:
+    def _score(self, outcome: Outcome) -> Any:
         """The score that is searched by; a failure has error_score."""
         scores = outcome["test_scores"]
         if not isinstance(scores, dict):
             self._metric = self._metric or ("score" if outcome["fit_error"] is None else "")
-            return float(scores)
+            return scores
         if not self._metric:
             self._check_refit(scores)  # of scorers that one callable returns, only now
             self._metric = self._search.refit if isinstance(self._search.refit, str) else next(iter(scores))
-        return float(scores[self._metric])
+        return scores[self._metric]
 
     def attributes(self, listed: int | None) -> dict[str, Any]:
         """The fitted attributes, but those of the refit."""

@@ -9,6 +9,7 @@ from typing import Any
 from sklearn.base import ClassifierMixin
 from sklearn.pipeline import Pipeline
 
+from mixbandit._checks import as_number
 from mixbandit.errors import InvalidInput
 
 Range = tuple[float, float]
@@ -34,8 +35,9 @@ def range_of_scores(estimator: Any, scoring: Any, metric: str) -> Range | None:
     return (0.0, 1.0) if scoring is None and own is ClassifierMixin.score else None
 
 
-def checked_score(score: float, stated: Range | None, name: str = "the score of a fold") -> float:
-    """The score, if it is a failure or lies in the range that was stated."""
+def checked_score(given: Any, stated: Range | None, name: str = "the score of a fold") -> float:
+    """The score as a float, if it is a failure or lies in the range that was stated."""
+    score = as_number(given, name)  # scikit-learn lets complex numbers pass
     if stated is not None and math.isfinite(score) and not stated[0] <= score <= stated[1]:
         raise InvalidInput(
             f"{name} is {score:g}, outside reward_range=({stated[0]:g}, {stated[1]:g}), which must contain the score "
