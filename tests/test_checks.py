@@ -209,19 +209,19 @@ def bandit():
 def test_no_reward_is_told_from_what_is_masked_or_complex(bandit, reward):
     before = bandit.state
     with pytest.raises(InvalidInput, match="reward must be"):
-        bandit.tell(0, reward)
+        bandit.tell(bandit.pending[0], reward)
     with pytest.raises(InvalidInput, match="reward must be"):
-        bandit.tell([0, 1], [0.5, reward])
+        bandit.tell(bandit.pending[:2], [0.5, reward])
     assert bandit.state is before
 
 
 def test_masked_rewards_levels_and_ids_of_several_choices_are_refused(bandit):
-    before = bandit.state
-    for arguments in (([0, 1], MASKED), ([0, 1], [0.3, 0.4], MASKED), (np.ma.array([0, 1], mask=[0, 1]), [0.3, 0.4])):
+    before, ids = bandit.state, [choice.id for choice in bandit.pending]
+    for arguments in ((ids, MASKED), (ids, [0.3, 0.4], MASKED), (np.ma.array(ids, mask=[0, 1]), [0.3, 0.4])):
         with pytest.raises(InvalidInput):
             bandit.tell(*arguments)
     assert bandit.state is before
-    assert bandit.tell(np.array([0, 1]), np.ma.array([0.3, 0.4])).sequence.t == 2
+    assert bandit.tell(np.array(ids), np.ma.array([0.3, 0.4])).sequence.t == 2
 
 
 def test_the_columns_of_a_table_are_no_choices(bandit):
@@ -243,7 +243,7 @@ def test_masked_and_complex_contexts_are_refused(context):
 def test_cancelling_changes_nothing_unless_played_is_true_or_false(bandit, played):
     before = bandit.state
     with pytest.raises(InvalidInput, match="played must be True or False"):
-        bandit.cancel(0, played=played)
+        bandit.cancel(bandit.pending[0], played=played)
     assert bandit.state is before
     assert before.moment is bandit.moment
     assert bandit.pending[0].given is None  # not even its bounds have been computed

@@ -18,6 +18,7 @@ ORDER = [
     "_extras",
     "_lazy",
     "_words",
+    "_locks",
     "_checks",
     "_schema",
     "_files",

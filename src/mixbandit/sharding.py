@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from mixbandit._checks import instance_of, positive_int, shown
 from mixbandit._extras import import_extra
+from mixbandit._locks import Lock
 from mixbandit.errors import InvalidInput
 from mixbandit.sequences import ConfidenceSequence, Moment
 
@@ -66,7 +67,7 @@ class _Blank:
     """The home of a sequence that has seen nothing."""
 
     def __init__(self, moment: Moment) -> None:
-        self.moment, self.refuted = moment.with_data(moment.rule.start()), False
+        self.moment, self.refuted, self.lock = moment.with_data(moment.rule.start()), False, Lock()
 
 
 def _learnt(blank: Kind, shard: Shard, load: Callable[[Shard], Sequence[Any]] | None) -> Kind:

@@ -18,7 +18,7 @@ def test_a_choice_tells_what_to_play_and_what_is_known_of_it(name, region):
     policy = make(name, region)
     for t in range(5):
         choice = policy.ask()
-        assert choice.id == t == policy.rounds - 1
+        assert choice.number == t == policy.rounds - 1
         if region == "arms":
             np.testing.assert_array_equal(choice.action, ARMS.actions[choice.index])
             assert choice.label == ARMS.labels[choice.index]
@@ -31,7 +31,7 @@ def test_a_choice_tells_what_to_play_and_what_is_known_of_it(name, region):
         assert choice.lower == pytest.approx(policy.sequence.lower(choice.action, alpha)[0], rel=1e-9, abs=1e-9)
         assert choice.upper == pytest.approx(policy.sequence.upper(choice.action, alpha)[0], rel=1e-9, abs=1e-9)
         assert choice.trusted
-        assert [c.id for c in policy.pending] == [t]
+        assert [c.number for c in policy.pending] == [t]
         policy.tell(choice if t % 2 else choice.id, reward(choice, t))
         assert policy.pending == ()
     assert policy.sequence.t == 5
@@ -54,7 +54,7 @@ def test_a_saved_policy_goes_on_to_the_bit(name, region, tmp_path):
     policy.save(tmp_path / "policy")
     resumed = mb.load(tmp_path / "policy")
     assert everything(resumed) == everything(policy)
-    assert [dataclasses.astuple(c)[:1] for c in resumed.pending] == [(c.id,) for c in pending]
+    assert [dataclasses.astuple(c)[:1] for c in resumed.pending] == [(c.number,) for c in pending]
     for each in (policy, resumed):
         each.tell(pending[1].id, reward(pending[1], 0))
         each.tell(pending[0], reward(pending[0], 1))
@@ -68,11 +68,11 @@ def test_late_rewards_in_any_order(name, region):
     choices = [policy.ask() for _ in range(5)]
     before = policy.sequence.t
     for choice in reversed(choices):
-        policy.tell(choice, reward(choice, choice.id))
+        policy.tell(choice, reward(choice, choice.number))
     assert policy.sequence.t == before + 5
     # Arrival order does not matter to what is known: every built-in mixture here is of data as a set.
     prompt = make(name, region)
-    prompt.learn(np.array([c.action for c in choices]), [reward(c, c.id) for c in choices])
+    prompt.learn(np.array([c.action for c in choices]), [reward(c, c.number) for c in choices])
     probe = np.array([[0.3, 0.8]])
     np.testing.assert_allclose(policy.sequence.upper(probe), prompt.sequence.upper(probe), rtol=1e-9)
 
@@ -93,7 +93,7 @@ def test_batches_and_repeated_asks_differ(name, region):
     policy = make(name, region)
     play(policy, 2)
     batch = policy.ask(n=4)
-    assert [c.id for c in batch] == [2, 3, 4, 5]
+    assert [c.number for c in batch] == [2, 3, 4, 5]
     assert len({tuple(c.action) for c in batch}) == 4
     if region == "box":
         again = [policy.ask() for _ in range(3)]
@@ -121,7 +121,7 @@ def test_a_batch_larger_than_the_arms_repeats_them():
         (lambda p, c: p.tell(99, 1.0), "choice 99 is unknown"),
         (lambda p, c: p.tell(-1, 1.0), "choice -1 is unknown"),
         (lambda p, c: p.tell(0, 1.0), "choice 0 has already been told or cancelled"),
-        (lambda p, c: p.tell("3", 1.0), "Choice or its id"),
+        (lambda p, c: p.tell("3", 1.0), "choice .3. is unknown"),
         (lambda p, c: p.tell([c, c], [1.0, 2.0]), "twice"),
         (lambda p, c: p.tell([c], [1.0, 2.0]), "one reward per choice, got 2 for 1"),
         (lambda p, c: p.tell(c, 1.0, sigma=-1.0), "sigma must be positive"),
@@ -180,7 +180,7 @@ def test_strict_counts_in_order_of_play(name, region):
     policy.tell(choices[2], 0.2)
     policy.tell(choices[1], 0.1)
     assert policy.sequence.t == 0
-    assert [c.id for c in policy.pending] == [0, 3]
+    assert [c.number for c in policy.pending] == [0, 3]
     with pytest.raises(mb.InvalidInput, match="already been told"):
         policy.tell(choices[2], 0.2)
     policy.tell(choices[0], 0.0)

@@ -122,7 +122,7 @@ def test_clicks_and_arrays_of_ids():
     policy = mb.CMMUCB(PHI, actions=ARMS, sigma=0.5, norm_bound=5.0, rng=0)
     choices = policy.ask(n=3)
     policy.tell(choices[0], True)
-    policy.tell(np.array([1, 2]), np.array([False, True]))
+    policy.tell(np.array([c.id for c in choices[1:]]), np.array([False, True]))
     by_hand = mb.MartingaleMixture(PHI, sigma=0.5, norm_bound=5.0)
     by_hand.update([c.action for c in choices], [1.0, 0.0, 1.0])
     np.testing.assert_allclose(policy.sequence.upper(ARMS.actions), by_hand.upper(ARMS.actions), rtol=1e-12)
@@ -188,8 +188,8 @@ def test_play_goes_on_after_all_of_that():
 def test_what_somebody_else_chose_counts_as_if_it_had_been_chosen_here():
     policy = mb.CMMUCB(1, actions=[[1.0], [0.0], [0.5]], sigma=0.1, norm_bound=1.0, rng=0, keep_history=True)
     choice = policy.adopt([0.5])
-    assert (choice.index, choice.id, policy.rounds) == (2, 0, 1)
-    assert [c.id for c in policy.pending] == [0]
+    assert (choice.index, choice.number, policy.rounds) == (2, 0, 1)
+    assert [c.number for c in policy.pending] == [0]
     policy.tell(choice, 0.5)
     assert policy.sequence.t == 1
     bound = policy.regret_bound()

@@ -92,7 +92,7 @@ def test_a_saved_policy_goes_on_to_the_bit(name, region, tmp_path):
     assert everything(resumed) == everything(policy)
     for each in (policy, resumed):
         for choice in reversed(late):
-            each.tell(choice.id, reward(row_of(choice), choice.id))
+            each.tell(choice.id, reward(row_of(choice), choice.number))
     np.testing.assert_array_equal(play(resumed, region, 4, 11), play(policy, region, 4, 11))
     assert everything(resumed) == everything(policy)
 
@@ -102,9 +102,9 @@ def test_late_rewards_in_any_order(name, region):
     policy = make(name, region)
     choices = [ask(policy, region, t) for t in range(5)]
     for choice in reversed(choices):
-        policy.tell(choice, reward(row_of(choice), choice.id))
+        policy.tell(choice, reward(row_of(choice), choice.number))
     prompt = make(name, region)
-    prompt.learn(np.array([row_of(c) for c in choices]), [reward(row_of(c), c.id) for c in choices])
+    prompt.learn(np.array([row_of(c) for c in choices]), [reward(row_of(c), c.number) for c in choices])
     probe = np.array([[0.3, 0.8], [0.9, 0.1]])
     np.testing.assert_allclose(policy.sequence.upper(probe), prompt.sequence.upper(probe), rtol=1e-9)
 

@@ -236,7 +236,7 @@ def test_rewards_under_way_are_not_forgotten_between_calls(strict):
     assert policy.sequence.t == 7
     mb.run(policy, environment, 40, records=records, delay=3)
     assert policy.sequence.t == 37
-    assert [choice.id for choice in policy.pending] == [37, 38, 39]
+    assert [choice.number for choice in policy.pending] == [37, 38, 39]
 
 
 def test_a_stopped_run_may_go_on_and_rules_are_judged_anew():

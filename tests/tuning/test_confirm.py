@@ -274,10 +274,11 @@ def test_a_confirmation_that_fails_has_no_value():
     assert tuner.pending == ()
     assert tuner.told == len(tuner.history) == 15
     assert confirmation.unused == 2
-    tuner.tell(next(confirmation), 0.8)
+    told = next(confirmation)
+    tuner.tell(told, 0.8)
     assert tuner.history[-1].nomination == 1
     with pytest.raises(mb.InvalidInput, match="already been told or has failed"):
-        tuner.tell(15, 0.5)
+        tuner.tell(told.id, 0.5)
 
 
 def test_a_confirmation_of_a_tried_configuration_is_given_back_as_it_was():

@@ -72,7 +72,7 @@ def test_pending_configurations_are_not_chosen_again():
     assert min(math.dist(a.parameters.values(), b.parameters.values())
                for i, a in enumerate(first) for b in first[:i]) > 0.05  # fmt: skip
     for trial in first:
-        plane.tell(trial, noisy(trial.parameters, np.random.default_rng(trial.id)))
+        plane.tell(trial, noisy(trial.parameters, np.random.default_rng(trial.number)))
     assert len({tuple(trial.parameters.values()) for trial in plane.ask(8)}) == 8
 
 

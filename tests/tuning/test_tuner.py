@@ -228,7 +228,7 @@ def test_it_begins_with_trials_that_are_spread_over_the_space():
 
 def test_a_batch_may_be_larger_than_the_beginning():
     trials = tuner(initial=3).ask(7)
-    assert [t.id for t in trials] == list(range(7))
+    assert [t.number for t in trials] == list(range(7))
     assert len({str(t.parameters) for t in trials}) == 7
 
 

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from mixbandit._checks import LARGEST_BATCH, as_generator, as_path, as_vector, flag, instance_of, positive_int
 from mixbandit._files import write_state
+from mixbandit._locks import Lock, Runs, locked
 from mixbandit._schema import check_type, checked
 from mixbandit._words import confidence
 from mixbandit.actions import Arms, Region, as_region, offered
@@ -75,6 +76,7 @@ class Policy:
         self.track_regret, self.quick = flag(track_regret, "track_regret"), flag(quick, "quick")
         self._own_directions: Any = None  # of its own arms, computed once
         moment = sequence.moment if self._actions is None else sequence.moment.of_width(self._actions.dim)
+        self._runs, self.lock = Runs(), Lock()
         self.state = State(moment, int(as_generator(rng).integers(2**63)))
         self._sequence = sequence.live_in(self)
 
@@ -86,7 +88,7 @@ class Policy:
         """A policy with the same settings in another state, for copies and what-ifs."""
         new = object.__new__(type(self))
         new.__dict__.update(self.__dict__)
-        new.state = state
+        new.state, new._runs, new.lock = state, Runs(), Lock()
         new._sequence = self.sequence.copy().live_in(new)
         return new
 
@@ -106,7 +108,7 @@ class Policy:
     def pending(self) -> tuple[Choice, ...]:
         """The choices still waiting for their rewards."""
         held = self.state.held
-        return tuple(c for c in persistent.values(self.state.pending) if persistent.get(held, c.id) is None)
+        return tuple(c for c in persistent.values(self.state.pending) if persistent.get(held, c.number) is None)
 
     refuted: bool = property(  # type: ignore[assignment]
         lambda self: self.state.refuted or self.moment.is_refuted,
@@ -139,6 +141,7 @@ class Policy:
     @overload
     def ask(self, arms: Region | ArrayLike | None = None, *, contexts: ArrayLike) -> list[Choice]: ...
 
+    @locked
     def ask(
         self,
         arms: Region | ArrayLike | None = None,
@@ -162,7 +165,12 @@ class Policy:
             found = _decided(self, self._noted(), offer, track_regret=self.track_regret)
             options = {"track_regret": self.track_regret, "remembered": self.keep_history}
             chosen, self.state = many.registered(
-                self.state, self._actions if arms is None else arms, offer, found, **options
+                self.state,
+                self._actions if arms is None else arms,
+                offer,
+                found,
+                self._runs.token(self.state.rounds, offer.count),
+                **options,
             )
             return chosen
         turn = self._turn(arms, context, "arms")
@@ -174,12 +182,14 @@ class Policy:
             turn,
             QUICK if self.quick else THOROUGH,
             count,
+            run=self._runs.token(state.rounds, count),
             distinct=flag(distinct, "distinct"),
             track_regret=self.track_regret,
         )
         self.state = _consistent(self, new, choices)
         return choices[0] if n is None else choices
 
+    @locked
     def adopt(self, action: ArrayLike, *, context: ArrayLike | None = None) -> Choice:
         """Register an action chosen elsewhere as a choice of this policy whose reward will be told.
 
@@ -190,13 +200,15 @@ class Policy:
         row = np.concatenate((before, as_vector(action, turn.region.dim - len(before), "action")))
         index, state = turn.region.index_of(row), self._noted()
         optimum = choosing.largest_upper(state, self.rule, turn) if self.track_regret else None
-        choice = choosing.made(state, turn, state.rounds, row, index, self.rule, optimum)
+        run = self._runs.token(state.rounds, 1)
+        choice = choosing.made(state, turn, state.rounds, row, index, self.rule, optimum, run)
         self.state = _consistent(self, choosing.with_choices(state, turn, [choice]), [choice])
         return choice
 
+    @locked
     def tell(
         self,
-        choice: Choice | int | Sequence[Choice | int],
+        choice: Choice | str | int | Sequence[Choice | str | int],
         reward: float | ArrayLike,
         sigma: float | ArrayLike | None = None,
     ) -> Self:
@@ -210,7 +222,8 @@ class Policy:
         self.state = self.state.holding(*told) if self.strict else self.state.told(*told)
         return self
 
-    def cancel(self, choice: Choice | int, *, played: bool = False) -> Self:
+    @locked
+    def cancel(self, choice: Choice | str | int, *, played: bool = False) -> Self:
         """Give up on a choice whose reward will never come: it was never played, or `played` and its reward was lost.
 
         It is no longer pending, and counts in regret bounds only if it was played. For bounds to stay valid, whether a
@@ -220,6 +233,7 @@ class Policy:
         self.state = self.state.without(self.state.awaited(choice, held=True), played=happened)
         return self
 
+    @locked
     def choose_many(self, contexts: ArrayLike | None = None, *, arms: Region | ArrayLike | None = None) -> Decisions:
         """Choose for many contexts (n, k) at once; returns arrays: indices of arms, and lower and upper bounds.
 
@@ -230,11 +244,13 @@ class Policy:
         offer = many.as_offer(self.state.moment.model, self._actions, contexts, arms)
         return _decided(self, self._noted(), offer, track_regret=False)
 
+    @locked
     def learn(self, actions: ArrayLike, rewards: ArrayLike, sigma: ArrayLike | None = None) -> Self:
         """Learn from data collected elsewhere: a log, another tuner. Rows are (context, action)."""
         self.moment = self.moment.learnt(actions, rewards, sigma)
         return self
 
+    @locked
     def certificate(
         self,
         over: Region | ArrayLike | None = None,
@@ -260,6 +276,7 @@ class Policy:
         """What the data so far say about the assumptions; print the result to read it."""
         return self.sequence.audit()
 
+    @locked
     def regret_bound(self) -> RegretBound:
         """Bounds on the regret of all choices so far; print the result to read them."""
         state = self._noted()

@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mixbandit._checks import Array, as_number, finite, flag, positive
+from mixbandit._checks import Array, as_number, as_text, finite, flag, is_integer, positive
 from mixbandit._schema import Fields, Since, array, checked, count, optional, real, record, require, scalar
 from mixbandit.actions import storable_label
 from mixbandit.errors import InvalidInput
 from mixbandit.sequences import Moment
 from mixbandit.sets import ConfidenceSet
+
+_MOST_DIGITS = 20
 
 
 class Known(NamedTuple):
@@ -29,10 +31,10 @@ class Known(NamedTuple):
 class Choice:
     """What to play, with bounds from the rewards told when it was chosen.
 
-    Bounds are computed when first read, unless given.
+    Bounds are computed when first read, unless given. Arrays are read-only.
     """
 
-    id: int
+    number: int  # of choices made before it
     action: Array  # (dim,), without the context
     label: Hashable  # of the arm, None where arms have none
     index: int | None  # of the arm, None on a box
@@ -43,10 +45,11 @@ class Choice:
     optimum: float | None  # the largest upper bound of what could have been chosen, where regret is tracked
     refuted: bool  # whether the assumptions had been refuted by then
     given: Known | None  # what is known about it, once computed
+    run: str | None  # makes its id unique; None for choices of version 0.2 and earlier
 
     def __init__(
         self,
-        id: int,  # noqa: A002
+        number: int,
         action: Array,
         label: Hashable = None,
         lower: float | None = None,
@@ -62,13 +65,19 @@ class Choice:
         optimum: float | None = None,
         refuted: bool = False,
         given: Known | None = None,
+        run: str | None = None,
     ) -> None:
         if lower is not None and upper is not None:
             given = Known(as_number(lower, "lower"), as_number(upper, "upper"), trusted, width)
         own = self.__dict__  # frozen to others
-        own["id"], own["action"], own["label"], own["index"], own["context"] = id, action, label, index, context
+        own["number"], own["action"], own["label"], own["index"], own["context"] = number, action, label, index, context
         own["moment"], own["within"], own["direction"] = moment, within, direction
-        own["optimum"], own["refuted"], own["given"] = optimum, refuted, given
+        own["optimum"], own["refuted"], own["given"], own["run"] = optimum, refuted, given, run
+
+    @property
+    def id(self) -> str | int:
+        """A name that is never given to another choice: text, or a number from files of version 0.2 or earlier."""
+        return self.number if self.run is None else f"{self.run}-{self.number}"
 
     @property
     def lower(self) -> float:
@@ -93,10 +102,13 @@ class Choice:
     @property
     def known(self) -> Known:
         """Bounds and what follows from them, computed when first read."""
-        if self.given is None:
+        moment, within = self.moment, self.within
+        known = self.given  # read last: a thread that computes it sets it first
+        if known is None:
+            known = self._computed(moment, within)
             # The moment is no longer needed; choices live long, and moments are large.
-            self.__dict__.update(given=self._computed(), moment=None, within=None)
-        return self.given  # type: ignore[return-value]
+            self.__dict__.update(given=known, moment=None, within=None)
+        return known
 
     def __getstate__(self) -> dict[str, Any]:
         # Pickle the bounds as numbers, not the sets.
@@ -108,23 +120,23 @@ class Choice:
         if self.moment is not None:
             _ = self.known
 
-    def _computed(self) -> Known:
-        moment = self.moment
+    def _computed(self, moment: Moment | None, within: ConfidenceSet | None) -> Known:
         if moment is None:
             raise InvalidInput(f"choice {self.id} has neither bounds nor a moment to compute them from")
         direction = moment.directions(self.row[None]) if self.direction is None else self.direction
-        low, high, contradicts = moment.response.ends(*(self.within or moment.exact).ends(direction))
+        low, high, contradicts = moment.response.ends(*(within or moment.exact).ends(direction))
         width = None if self.optimum is None else max(moment.response.most(self.optimum), high) - low
         return Known(low, high, not (self.refuted or moment.is_refuted or contradicts), width)
 
     def __repr__(self) -> str:
         what = np.array2string(self.action, precision=4, threshold=8) if self.label is None else repr(self.label)
         flag = "" if self.trusted else ", NOT TRUSTED"
-        return f"Choice(id={self.id}, {what}, expected reward in [{self.lower:.4g}, {self.upper:.4g}]{flag})"
+        return f"Choice(id={self.id!r}, {what}, expected reward in [{self.lower:.4g}, {self.upper:.4g}]{flag})"
 
     def state_dict(self) -> dict[str, Any]:
         return {
-            "id": self.id,
+            "id": self.number,
+            "run": self.run,
             "row": self.row.copy(),
             "context": 0 if self.context is None else len(self.context),
             "label": storable_label(self.label),
@@ -135,7 +147,7 @@ class Choice:
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any]) -> Choice:
         stored = checked(CHOICE, state, "choice")
-        row, split = stored["row"], stored["context"]
+        row, split = fixed(stored["row"].copy()), stored["context"]
         return cls(
             stored["id"],
             row[split:],
@@ -146,7 +158,22 @@ class Choice:
             context=row[:split] if split else None,
             trusted=stored["trusted"],
             width=stored["width"],
+            run=stored["run"],
         )
+
+
+def fixed(array: Array) -> Array:
+    """The same array, read-only: what was chosen is what will be learnt."""
+    array.setflags(write=False)
+    return array
+
+
+def number_of(name: Any) -> int | None:
+    """The number in an id; None if it cannot be one."""
+    if is_integer(name):
+        return int(name)
+    digits = name.rpartition("-")[2] if isinstance(name, str) else ""
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < _MOST_DIGITS else None
 
 
 def _check_choice(stored: Fields, where: str) -> None:
@@ -159,6 +186,7 @@ def _check_choice(stored: Fields, where: str) -> None:
 CHOICE = record(
     {
         "id": count,
+        "run": Since(as_text),
         "row": array(None),
         "context": count,
         "label": scalar,

@@ -10,7 +10,7 @@ import numpy as np
 from mixbandit._checks import Array
 from mixbandit.actions import Arms, Box, MixedBox, Region
 from mixbandit.bandits import persistent
-from mixbandit.bandits.choice import Choice
+from mixbandit.bandits.choice import Choice, fixed
 from mixbandit.bandits.crowd import Crowd
 from mixbandit.bandits.history import Chosen
 from mixbandit.bandits.rules import ActingRule
@@ -50,6 +50,7 @@ def choose(
     effort: Effort,
     count: int,
     *,
+    run: str,
     distinct: bool,
     track_regret: bool,
 ) -> tuple[list[Choice], State]:
@@ -60,7 +61,7 @@ def choose(
     """
     moment, region = state.moment, turn.region
     if count == 1 and not state.pending[1] and isinstance(region, Arms):
-        return _choose_arm(state, rule, turn, track_regret=track_regret)
+        return _choose_arm(state, rule, turn, run, track_regret=track_regret)
     place = field(turn, moment, (state.seed, state.rounds), state.warm, effort)
     taken = [choice.row for choice in persistent.values(state.pending)] if isinstance(region, Box) else []
     state = crowded(state)
@@ -80,7 +81,7 @@ def choose(
             taken.append(row)
         elif distinct and count > 1:
             place.exclude(found)
-        choices.append(made(state, turn, number, row, found.arm, rule, largest))
+        choices.append(made(state, turn, number, row, found.arm, rule, largest, run))
         if number + 1 < state.rounds + count:
             expected = Anticipated(expecting(acting, [row]), number + 1)
             acting = expected.moment
@@ -88,37 +89,50 @@ def choose(
     return choices, with_choices(state, turn, choices, anticipated=expected, warm=warm)
 
 
-def _choose_arm(state: State, rule: ActingRule, turn: Turn, *, track_regret: bool) -> tuple[list[Choice], State]:
+def _choose_arm(
+    state: State, rule: ActingRule, turn: Turn, run: str, *, track_regret: bool
+) -> tuple[list[Choice], State]:
     """The same for one arm while nothing is pending, in short."""
     place = ArmsField(turn.region.actions, turn.directions, (state.seed, state.rounds))  # type: ignore[union-attr]
     found, largest = rule.select(state.moment, place, state.rounds + 1)
     if track_regret and largest is None:
         largest = largest_upper(state, rule, turn)
-    choices = [made(state, turn, state.rounds, found.row, found.arm, rule, largest if track_regret else None)]
+    optimum = largest if track_regret else None
+    choices = [made(state, turn, state.rounds, found.row, found.arm, rule, optimum, run)]
     return choices, with_choices(state, turn, choices)
 
 
 def made(
-    state: State, turn: Turn, number: int, row: Array, index: int | None, rule: ActingRule, optimum: float | None
+    state: State,
+    turn: Turn,
+    number: int,
+    row: Array,
+    index: int | None,
+    rule: ActingRule,
+    optimum: float | None,
+    run: str,
 ) -> Choice:
     """A choice, with what is needed to compute its bounds."""
     moment, region, context, labels = state.moment, turn.region, turn.context, None
     if isinstance(region, Arms) and index is not None:
         labels = region.labels
-    row = row.copy()
+    row = fixed(row.copy())
     direction = moment.directions(row[None])  # on its own: those of all arms at once may differ in the last digit
+    if moment.model.dim is not None:
+        direction = fixed(direction)
     moment.model.check_learnable(direction)  # larger ones could be chosen, but not learnt from
     return Choice(
         number,
         row if context is None else row[len(context) :],
         None if labels is None or index is None else labels[index],
         index=index,
-        context=context,
+        context=None if context is None else row[: len(context)],
         moment=moment,
         within=rule.reported(moment),
         direction=None if moment.model.dim is None else direction,  # sections of a kernel hold on to more
         optimum=optimum,
         refuted=state.refuted,
+        run=run,
     )
 
 
@@ -126,12 +140,12 @@ def with_choices(state: State, turn: Turn, choices: list[Choice], **others: Any)
     """The state with these choices pending and the fields in `others` replaced."""
     pending, history, crowd = state.pending, state.history, state.crowd
     for choice in choices:
-        pending = persistent.put(pending, choice.id, choice)
+        pending = persistent.put(pending, choice.number, choice)
         if crowd is not None:
-            crowd = crowd.with_row(choice.id, _feature_row(state.moment, choice))
+            crowd = crowd.with_row(choice.number, _feature_row(state.moment, choice))
         if turn.remembered:
             region = None if turn.is_own else turn.region
-            history = persistent.put(history, choice.id, Chosen(choice.row, region))
+            history = persistent.put(history, choice.number, Chosen(choice.row, region))
     searched, rounds = state.searched or isinstance(turn.region, Box), state.rounds + len(choices)
     return state._replace(pending=pending, rounds=rounds, searched=searched, history=history, crowd=crowd, **others)
 
@@ -150,7 +164,7 @@ def crowded(state: State) -> State:
     pending = list(itertools.islice(persistent.values(state.pending), MOST_ROWS + 1))
     if len(pending) <= MOST_ROWS:
         return state
-    rows = ((choice.id, _feature_row(moment, choice)) for choice in persistent.values(state.pending))
+    rows = ((choice.number, _feature_row(moment, choice)) for choice in persistent.values(state.pending))
     return state._replace(crowd=Crowd.of(rows))
 
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from mixbandit._checks import Array, as_float_array, as_rows, check_finite, shown
 from mixbandit.actions import Arms, Box, Region, as_region
 from mixbandit.bandits import persistent
-from mixbandit.bandits.choice import Choice, Known
+from mixbandit.bandits.choice import Choice, Known, fixed
 from mixbandit.bandits.history import Chosen
 from mixbandit.bandits.rules import ActingRule
 from mixbandit.bandits.state import State
@@ -123,7 +123,7 @@ def decide(
 
 
 def registered(
-    state: State, arms: Any, offer: Offer, found: Decisions, *, track_regret: bool, remembered: bool
+    state: State, arms: Any, offer: Offer, found: Decisions, run: str, *, track_regret: bool, remembered: bool
 ) -> tuple[list[Choice], State]:
     """Decisions among arms as choices whose rewards will be told, and the state in which they are pending."""
     labels = arms.labels if isinstance(arms, Arms) else None
@@ -133,12 +133,13 @@ def registered(
         most = state.moment.response.upper(found.optimum).values
         widths = (np.maximum(most, found.upper) - found.lower).tolist()
     pending, history, choices = state.pending, state.history, []
+    fixed(found.rows)
     ends = zip(found.indices.tolist(), found.lower.tolist(), found.upper.tolist(), widths, found.rows, strict=True)
     for number, (index, low, high, width, row) in enumerate(ends, state.rounds):
         known = Known(low, high, found.trusted, width)
         label = None if labels is None else labels[index]
         context = row[:before] if before else None
-        choice = Choice(number, row[before:], label, index=index, context=context, given=known)
+        choice = Choice(number, row[before:], label, index=index, context=context, given=known, run=run)
         choices.append(choice)
         pending = persistent.put(pending, number, choice)
         if remembered:

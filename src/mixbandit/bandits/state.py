@@ -23,7 +23,7 @@ from mixbandit._checks import (
     shown,
 )
 from mixbandit.bandits import persistent
-from mixbandit.bandits.choice import Choice
+from mixbandit.bandits.choice import Choice, number_of
 from mixbandit.bandits.crowd import Crowd
 from mixbandit.errors import InvalidInput
 from mixbandit.sequences import Moment, seen_refuted
@@ -43,7 +43,7 @@ class Anticipated(NamedTuple):
     """The moment as if choices that are still pending had returned their expected rewards."""
 
     moment: Moment
-    up_to: int  # choices with smaller ids are included
+    up_to: int  # choices with smaller numbers are included
 
 
 class State(NamedTuple):
@@ -52,33 +52,34 @@ class State(NamedTuple):
     moment: Moment  # what the told rewards leave possible
     seed: int  # randomness comes from it and the round
     rounds: int = 0  # choices made, pending and cancelled ones included
-    pending: persistent.Map = persistent.EMPTY  # choices by id
+    pending: persistent.Map = persistent.EMPTY  # choices by number
     held: persistent.Map = persistent.EMPTY  # rewards of pending choices that wait for earlier ones
     settled: int = 0  # choices that count in the regret bound for good
     widths: float | None = 0.0  # what they add to it; None once one is unknown
     searched: bool = False  # whether a search over a box had to find the largest upper bound
     refuted: bool = False  # whether the data have ever been seen to refute the assumptions
-    history: persistent.Map = persistent.EMPTY  # choices and what they were chosen from, by id
+    history: persistent.Map = persistent.EMPTY  # choices and what they were chosen from, by number
     warm: Array | None = None  # where the last search over a box ended
     anticipated: Anticipated | None = None
-    since: int = 0  # choices from this id on were made at this moment
+    since: int = 0  # choices from this number on were made at this moment
     crowd: Crowd | None = None  # the feature rows of the pending choices, once there are many
 
-    def awaited(self, choice: Choice | int, *, held: bool = False) -> Choice:
+    def awaited(self, choice: Choice | str | int, *, held: bool = False) -> Choice:
         """The choice that waits for its reward or, if `held`, whose reward is held back; InvalidInput for others."""
-        number = choice.id if isinstance(choice, Choice) else choice
-        if not is_integer(number):
+        number = choice.number if isinstance(choice, Choice) else number_of(choice)
+        if number is None and not isinstance(choice, str):
             raise InvalidInput(f"tell needs a Choice or its id, got {shown(choice)}")
-        found: Choice | None = persistent.get(self.pending, int(number))
-        if found is None:
-            known = 0 <= number < self.rounds
+        found: Choice | None = None if number is None else persistent.get(self.pending, number)
+        if choice is not found and not _is_named(found, choice):
+            name = choice.id if isinstance(choice, Choice) else choice
+            problem = "is unknown: made by another bandit, or lost, being made after the state that was loaded"
+            if found is None and number is not None and 0 <= number < self.rounds:
+                problem = f"has already been told or cancelled, or {problem}"
             waiting = ", ".join(str(c.id) for c, _ in zip(persistent.values(self.pending), range(5), strict=False))
-            problem = "has already been told or cancelled" if known else "is unknown"
-            raise InvalidInput(f"choice {shown(int(number))} {problem}; waiting for rewards: {waiting or 'none'}")
-        if not held and self.held is not persistent.EMPTY and persistent.get(self.held, found.id) is not None:
-            raise InvalidInput(f"choice {number} has already been told; its reward waits for earlier choices")
-        if choice is not found and isinstance(choice, Choice) and not np.array_equal(choice.action, found.action):
-            raise InvalidInput(f"choice {number} was made by another bandit: its action is {choice.action}")
+            raise InvalidInput(f"choice {shown(name)} {problem}; waiting for rewards: {waiting or 'none'}")
+        assert found is not None
+        if not held and self.held is not persistent.EMPTY and persistent.get(self.held, found.number) is not None:
+            raise InvalidInput(f"choice {found.id} has already been told; its reward waits for earlier choices")
         return found
 
     def learnt(self, moment: Moment) -> State:
@@ -107,9 +108,9 @@ class State(NamedTuple):
         self._close_moment()
         pending, held = self.pending, self.held
         for choice in choices:
-            pending = persistent.drop(pending, choice.id)
+            pending = persistent.drop(pending, choice.number)
             if held is not persistent.EMPTY:
-                held = persistent.drop(held, choice.id)
+                held = persistent.drop(held, choice.number)
         settled, widths, refuted = self._settled(choices)
         return State(
             moment, self.seed, self.rounds, pending, held, settled, widths, self.searched, refuted, self.history,
@@ -119,7 +120,7 @@ class State(NamedTuple):
     def _crowd_without(self, choices: list[Choice]) -> Crowd | None:
         crowd = self.crowd
         for choice in () if crowd is None else choices:
-            crowd = crowd.without(choice.id)  # type: ignore[union-attr]
+            crowd = crowd.without(choice.number)  # type: ignore[union-attr]
         return crowd if crowd is not None and crowd.count > MOST_ROWS else None
 
     def _weights(self, levels: list[float | None]) -> Array | None:
@@ -134,19 +135,19 @@ class State(NamedTuple):
             self.moment.after(np.array([choice.row for choice in choices]), rewards, self._weights(levels))
         held = self.held
         for choice, reward, level in zip(choices, rewards, levels, strict=True):
-            held = persistent.put(held, choice.id, Held(float(reward), level))
+            held = persistent.put(held, choice.number, Held(float(reward), level))
         return self._replace(held=held).released()
 
     def released(self) -> State:
         """After the held rewards that no longer wait for an earlier choice."""
         ready: list[Choice] = []
         for choice in persistent.values(self.pending):
-            if persistent.get(self.held, choice.id) is None:
+            if persistent.get(self.held, choice.number) is None:
                 break
             ready.append(choice)
         if not ready:
             return self
-        parts = [persistent.get(self.held, choice.id) for choice in ready]
+        parts = [persistent.get(self.held, choice.number) for choice in ready]
         return self.told(ready, np.array([part.reward for part in parts]), [part.sigma for part in parts])
 
     def settling(self, choices: list[Choice]) -> State:
@@ -165,11 +166,21 @@ class State(NamedTuple):
     def without(self, choice: Choice, *, played: bool) -> State:
         """After a choice whose reward will never come."""
         choice.close()
-        pending, held = persistent.drop(self.pending, choice.id), persistent.drop(self.held, choice.id)
+        pending, held = persistent.drop(self.pending, choice.number), persistent.drop(self.held, choice.number)
         crowd = self._crowd_without([choice])
         new = self._replace(pending=pending, held=held, anticipated=None, crowd=crowd)
-        new = new.settling([choice]) if played else new._replace(history=persistent.drop(self.history, choice.id))
+        new = new.settling([choice]) if played else new._replace(history=persistent.drop(self.history, choice.number))
         return new.released()
+
+
+def _is_named(found: Choice | None, given: Choice | str | int) -> bool:
+    """Whether a choice, or an id, is that of a pending one."""
+    if found is None:
+        return False
+    if not isinstance(given, Choice):
+        return bool(given == found.id)
+    # Numbers alone do not tell the choices of two bandits apart.
+    return given.run == found.run and np.array_equal(given.action, found.action)
 
 
 _NO_LEVEL: list[float | None] = [None]
@@ -177,12 +188,12 @@ _NO_LEVEL: list[float | None] = [None]
 
 def parse_told(
     state: State,
-    choice: Choice | int | Sequence[Choice | int],
+    choice: Choice | str | int | Sequence[Choice | str | int],
     reward: float | ArrayLike,
     sigma: float | ArrayLike | None,
 ) -> tuple[list[Choice], Array, list[float | None]]:
     """The arguments of `tell`, checked: choices, rewards, and noise levels where given."""
-    if isinstance(choice, Choice) or is_integer(choice):
+    if isinstance(choice, Choice | str) or is_integer(choice):
         choices = [state.awaited(choice)]  # type: ignore[arg-type]
         # Numpy's floats are floats, too; looking for other kinds of numbers takes longer.
         number = float(reward) if isinstance(reward, float) else as_reward(reward, "reward")
@@ -195,7 +206,7 @@ def parse_told(
         if len(values) != len(given):
             raise InvalidInput(f"there must be one reward per choice, got {len(values)} for {len(given)}")
         choices = [state.awaited(each) for each in given]
-        if len({each.id for each in choices}) != len(choices):
+        if len({each.number for each in choices}) != len(choices):
             raise InvalidInput("a choice occurs twice in one call")
     check_finite(values, "reward", LARGEST_DATUM)
     check_within(values, state.moment.rule.value_range, "reward")

@@ -78,7 +78,7 @@ def state_dict(policy: Storable) -> dict[str, Any]:
 
 
 def _open(state: State, choice: Choice) -> dict[str, Any]:
-    held: Held | None = persistent.get(state.held, choice.id)
+    held: Held | None = persistent.get(state.held, choice.number)
     waiting = {"reward": None, "sigma": None} if held is None else held._asdict()
     return {**choice.state_dict(), **waiting}
 
@@ -110,9 +110,9 @@ def recalled(fresh: State, stored: Mapping[str, Any], actions: Region | None) ->
     pending = held = persistent.EMPTY
     for part in ledger["open"]:
         choice = Choice.from_state_dict(part)
-        pending = persistent.put(pending, choice.id, choice)
+        pending = persistent.put(pending, choice.number, choice)
         if part["reward"] is not None:
-            held = persistent.put(held, choice.id, Held(part["reward"], part["sigma"]))
+            held = persistent.put(held, choice.number, Held(part["reward"], part["sigma"]))
     state = fresh._replace(
         # Version 0.1.0 stored a generator; the seed is drawn from it.
         seed=int(stored_generator(stored["rng"]).integers(2**63)) if stored["seed"] is None else stored["seed"],
@@ -145,7 +145,7 @@ def _check_fit(state: State, actions: Region | None) -> None:
         where = f"choice {choice.id}"
         require(len(choice.row) == width, where, f"must have {width} entries, got {len(choice.row)}")
         model.check_learnable(model.directions(choice.row[None]))
-        waiting: Held | None = persistent.get(state.held, choice.id)
+        waiting: Held | None = persistent.get(state.held, choice.number)
         if waiting is not None:
             weight = 1.0 if waiting.sigma is None else state.moment.rule.weights(np.array(waiting.sigma))
             check_finite(np.asarray(weight * waiting.reward), f"the reward of {where}", LARGEST_DATUM)

@@ -31,6 +31,7 @@ from mixbandit._checks import (
     probability,
     shown,
 )
+from mixbandit._locks import Lock
 from mixbandit._schema import (
     Schema,
     Since,
@@ -92,13 +93,14 @@ class Home(Protocol):
 
     moment: Moment
     refuted: bool
+    lock: Lock  # held while the moment changes
 
 
 class _OwnHome:
     """The home of a standalone sequence."""
 
     def __init__(self, moment: Moment) -> None:
-        self.moment, self.refuted = moment, False
+        self.moment, self.refuted, self.lock = moment, False, Lock()
 
 
 def setting(path: str, doc: str) -> Any:
@@ -176,7 +178,9 @@ class ConfidenceSequence(abc.ABC):
         `sigma` states the noise level of these rewards if it is not the sequence's: one number or one
         per reward, known before the rewards are. On an error nothing changes.
         """
-        self._home.moment = self.moment.learnt(actions, rewards, sigma)
+        home = self._home
+        with home.lock:
+            home.moment = home.moment.learnt(actions, rewards, sigma)
         return self
 
     def after(self, actions: ArrayLike, rewards: ArrayLike, sigma: ArrayLike | None = None) -> Self:

@@ -325,7 +325,9 @@ class BoundedMixture(ConfidenceSequence):
         sequence: one number or one per value, which must not depend on the values. `sigma`, which other sequences take,
         is refused. On an error nothing changes.
         """
-        self._home.moment = _learnt(self.moment, actions, values, samples, sigma)
+        home = self._home
+        with home.lock:
+            home.moment = _learnt(home.moment, actions, values, samples, sigma)
         return self
 
     def after(  # type: ignore[override]

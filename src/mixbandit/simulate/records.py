@@ -43,7 +43,7 @@ class Record:
     """One choice and its outcome. Unknown values are None, or NaN in a column."""
 
     round: int
-    id: int
+    id: int  # the number of the choice, in the order of play
     action: Array
     label: Hashable
     context: Array | None
@@ -59,9 +59,9 @@ class Record:
 
     @classmethod
     def of(cls, round_: int, choice: Choice, **rest: Any) -> Record:
-        names = ("id", "action", "label", "context", "lower", "upper", "trusted")
+        names = ("action", "label", "context", "lower", "upper", "trusted")
         shared = {name: getattr(choice, name) for name in names}
-        return cls(round=round_, **shared, **rest)
+        return cls(round=round_, id=choice.number, **shared, **rest)
 
     @property
     def regret(self) -> float | None:

@@ -29,7 +29,7 @@ from mixbandit._checks import (
 )
 from mixbandit._files import digest, read_state, write_state
 from mixbandit._schema import check_type, checked, mapping, record, require
-from mixbandit.bandits import POLICY, Choice, Policy, difference, is_state_of
+from mixbandit.bandits import POLICY, Choice, Policy, difference, is_state_of, persistent
 from mixbandit.certificates import Certificate
 from mixbandit.errors import InvalidInput
 from mixbandit.simulate.environments import Environment
@@ -149,7 +149,7 @@ class _Run:
 
     def prepare(self) -> None:
         """Find the rewards still to be told, and check whether to stop already."""
-        waiting = {choice.id for choice in self.policy.pending}
+        waiting = {choice.number for choice in self.policy.pending}
         self._late = [
             (row.told, row.id, i) for i, row in enumerate(self.records) if row.told is not None and row.id in waiting
         ]
@@ -191,7 +191,7 @@ class _Run:
         if found is not None:
             raise InvalidInput(f"the checkpoint is from a run of another policy ({found}); use another file")
         records = Records.from_state_dict(fields["records"])
-        waiting = {choice.id for choice in stored.pending}
+        waiting = {choice.number for choice in stored.pending}
         told_twice = len(waiting & {row.id for row in records}) < sum(row.id in waiting for row in records)
         require(not told_twice, "run.records", "must have one row for each choice that waits for its reward")
         self.policy.state = stored.state
@@ -253,7 +253,7 @@ class _Run:
         for row in rows:
             self.records.append(row)
             if row.told is None:
-                self.policy.cancel(row.id, played=True)
+                self.policy.cancel(self._waiting(row.id), played=True)
             else:
                 self._late.append((row.told, row.id, len(self.records) - 1))
 
@@ -263,10 +263,17 @@ class _Run:
         if not due:
             return
         started = time.perf_counter()
-        self.policy.tell([number for _, number, _ in due], [self.records[row].reward for _, _, row in due])
+        self.policy.tell(
+            [self._waiting(number) for _, number, _ in due], [self.records[row].reward for _, _, row in due]
+        )
         spent = (time.perf_counter() - started) / len(due)
         for _, _, row in due:
             object.__setattr__(self.records[row], "tell_seconds", spent)
+
+    def _waiting(self, number: int) -> Choice:
+        """The pending choice of a record."""
+        found: Choice = persistent.get(self.policy.state.pending, number)
+        return found
 
     def _stop_if_proven(self, rule: StopWhen) -> None:
         found = rule.met_by(self.policy)

@@ -8,6 +8,7 @@ from typing import Any, overload
 import numpy as np
 
 from mixbandit._checks import LARGEST_BATCH, Array, positive_int
+from mixbandit._locks import locked
 from mixbandit.bandits import Choice, Policy, persistent
 from mixbandit.bandits.choosing import nudged
 from mixbandit.sequences import Moment
@@ -47,6 +48,7 @@ class Asks(Confirms):
     def ask(self, n: None = None) -> Trial: ...
     @overload
     def ask(self, n: int) -> list[Trial]: ...
+    @locked
     def ask(self, n: int | None = None) -> Trial | list[Trial]:
         """The next trial; with `n`, a list of n trials, all different if a parameter is continuous.
 
@@ -67,6 +69,7 @@ class Asks(Confirms):
         """The next trial, of a configuration worth trying for what it teaches."""
         return self._asked(1)[0]
 
+    @locked
     def settle(self) -> Trial:
         """A trial of the possibly best configuration until its worth is known; after that, one that searches."""
         leader = self._leader()
@@ -88,6 +91,7 @@ class Asks(Confirms):
     def _repeated(self, row: Array) -> Trial:
         return self._adopted(row, Note(self._as_given(row)))
 
+    @locked
     def _asked(self, count: int) -> list[Trial]:
         self._say_if_refuted()
         policy, used = self.policy, self.state.spread_used
@@ -154,16 +158,17 @@ class Asks(Confirms):
         """Register a configuration chosen elsewhere, such as one already running, as a trial to be told."""
         return self._adopted(self.space.encode(parameters), Note(dict(parameters)))
 
+    @locked
     def _adopted(self, row: Array, note: Note) -> Trial:
         self._say_if_refuted()
         policy = self.policy
         choice = policy.adopt(row)
-        notes = persistent.put(self.state.notes, choice.id, note)
+        notes = persistent.put(self.state.notes, choice.number, note)
         self.state = self.state._replace(bandit=policy.state, notes=notes)
         return self._trial(choice)
 
     def _trial(self, choice: Choice) -> Trial:
-        note = persistent.get(self.state.notes, choice.id) or Note()
+        note = persistent.get(self.state.notes, choice.number) or Note()
         given = self.space.decode(choice.action) if note.parameters is None else dict(note.parameters)
         return Trial(choice.id, given, choice, self.assumptions)
 

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
 
 from mixbandit._checks import Array, as_function, finite, nonnegative_int, positive, positive_int
+from mixbandit._locks import locked
 from mixbandit.errors import InvalidInput
 from mixbandit.tuning.confirming import Confirmation, Finalist, Plan, check_ordered, nominated, planned
-from mixbandit.tuning.reports import Note, Reports
+from mixbandit.tuning.reports import Note, Reports, values_of
 from mixbandit.tuning.space import same_row
 from mixbandit.tuning.trials import Trial
 
@@ -88,12 +89,13 @@ class Confirms(Reports):
             try:
                 self.tell(trial, function(dict(trial.parameters)))
             except BaseException:
-                if self.state is asked:  # as if it had never been asked for
-                    self.state = before
-                else:  # the objective used the tuner: what it told stays
-                    self.fail(trial)
+                with self.lock:
+                    if self.state is asked:  # as if it had never been asked for
+                        self.state = before
+                    else:  # the objective, or another thread, used the tuner: what it told stays
+                        self.fail(trial)
                 raise
-            _logger.info(f"Trial {trial.id}: {self.history[-1].value:g} at {trial.parameters}")
+            _logger.info(f"Trial {trial.number}: {values_of(self.state)[-1].value:g} at {trial.parameters}")
             before = self.state
         return self
 
@@ -138,6 +140,7 @@ class Confirms(Reports):
         certified = max(self.certificate().lower, judgement.ends(finalist.row[None])[0].lower)
         return planned(judgement, finalist, worth, goal, certified)
 
+    @locked
     def _nominate(self, count: int) -> tuple[Finalist, ...]:
         """Nominate the configurations that look best; those nominated before stay so."""
         before = self.state.nominated
@@ -153,5 +156,5 @@ class Confirms(Reports):
 
     def _as_given(self, row: Array) -> Mapping[str, Any] | None:
         """A configuration that was tried, as it was given; None if it was not."""
-        tried = (told.parameters for told in self.history)
+        tried = (told.parameters for told in values_of(self.state))
         return next((given for given in tried if same_row(self.space.encode(given), row)), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,6 +12,7 @@ import numpy as np
 from mixbandit import bandits, plots
 from mixbandit._checks import Array, flag, one_of
 from mixbandit._extras import import_extra
+from mixbandit._locks import Lock, locked
 from mixbandit.bandits import persistent
 from mixbandit.bandits.choosing import READING_SEED
 from mixbandit.errors import AssumptionsRefutedWarning, InvalidInput, warn_user
@@ -65,12 +67,18 @@ class TunerState(NamedTuple):
     failed: tuple[Failed, ...] = ()  # the latest failures
 
 
+def values_of(state: TunerState) -> tuple[Told, ...]:
+    """All values, not to be handed out: their parameters are shared with the state."""
+    return tuple(persistent.values(state.history))
+
+
 class Reports:
     """The reading half of a tuner."""
 
     space: Space
     assumptions: Assumptions
     state: TunerState
+    lock: Lock  # held while the state changes
     model: tuple[ModelLike | None, Mixture | Forecaster | None]  # features and mixture, where they were given
     _judged: tuple[Any, Judgement] | None = None
 
@@ -82,7 +90,7 @@ class Reports:
     @property
     def history(self) -> tuple[Told, ...]:
         """All values so far, in the order in which they came."""
-        return tuple(persistent.values(self.state.history))
+        return tuple(dataclasses.replace(told, parameters=dict(told.parameters)) for told in values_of(self.state))
 
     @property
     def _levels(self) -> Array | None:
@@ -106,13 +114,14 @@ class Reports:
     def judgement(self) -> Judgement:
         """All that is known about configurations, from the model and from their own trials."""
         now = self.state.history, self.state.bandit.moment, self.refuted
-        if self._judged is None or self._judged[0] != now:
-            self._judged = now, self._judge()
-        return self._judged[1]
+        judged = self._judged
+        if judged is None or judged[0] != now:
+            judged = self._judged = now, self._judge()
+        return judged[1]
 
     def _judge(self, model: Moment | None = None) -> Judgement:
         """With an earlier `model`, what it says still holds, and need not be made again."""
-        history, known = self.history, self.assumptions
+        history, known = values_of(self.state), self.assumptions
         if len(history) != self.moment.t:  # values that came without their trials, as through the sampler
             return Judgement(self.space, known, self.moment, None, self.refuted)
         configurations = [told.parameters for told in history]
@@ -226,6 +235,7 @@ class Reports:
         if self.refuted:
             self._note_refuted()
 
+    @locked
     def _note_refuted(self) -> None:
         """Remember that the values refute what was stated, and say so once."""
         said = self.state.said_refuted

@@ -30,10 +30,15 @@ class TrustedInterval(tuple[float, float]):
 class Trial:
     """A configuration to try. Its interval is the one known when it was chosen."""
 
-    id: int
+    id: str | int  # never given to another trial; a number only in files of version 0.2 or earlier
     parameters: dict[str, Any]
     choice: Choice = field(repr=False)
     assumptions: Assumptions = field(repr=False)
+
+    @property
+    def number(self) -> int:
+        """The number of trials asked for before it."""
+        return self.choice.number
 
     @property
     def interval(self) -> Interval:

@@ -17,15 +17,16 @@ from mixbandit._checks import (
     as_reward,
     flag,
     instance_of,
-    is_integer,
     nonnegative,
     nonnegative_int,
     positive,
     shown,
 )
 from mixbandit._files import read_state, write_state
+from mixbandit._locks import Lock, locked
 from mixbandit._schema import check_type, checked, require
 from mixbandit.bandits import ActingRule, Choice, Optimism, Policy, persistent, policy_from_state_dict
+from mixbandit.bandits.choice import number_of
 from mixbandit.bandits.state import Anticipated
 from mixbandit.errors import InvalidInput, reading
 from mixbandit.features import FeatureMap
@@ -38,7 +39,7 @@ from mixbandit.tuning.confirming import Finalist
 from mixbandit.tuning.default_model import is_default
 from mixbandit.tuning.prefixes import learn_in_order
 from mixbandit.tuning.proposing import Proposer
-from mixbandit.tuning.reports import Failed, Note, TunerState
+from mixbandit.tuning.reports import Failed, Note, TunerState, values_of
 from mixbandit.tuning.runs import read_run
 from mixbandit.tuning.space import Space
 from mixbandit.tuning.stored import TUNER, check_trials
@@ -83,6 +84,7 @@ class Tuner(Asks):
         rng: int | np.random.Generator | None = None,
         **stated: Unpack[Stated],
     ) -> None:
+        self.lock = Lock()
         self.space = space if isinstance(space, Space) else Space(space)
         if assumptions is not None:
             instance_of(assumptions, Assumptions, "assumptions", "an Assumptions object, or stated as keywords")
@@ -112,7 +114,10 @@ class Tuner(Asks):
     def __repr__(self) -> str:
         return f"Tuner({list(self.space)}, {self.assumptions}, told={self.told}, pending={len(self.pending)})"
 
-    def tell(self, trial: Trial | int, value: float, *, sem: float | None = None, sigma: float | None = None) -> Self:
+    @locked
+    def tell(
+        self, trial: Trial | str | int, value: float, *, sem: float | None = None, sigma: float | None = None
+    ) -> Self:
         """Tell the value of a trial, given as a Trial or its id.
 
         `sigma` is its noise level if it differs from the stated one; it must have been known before the value was, for
@@ -125,14 +130,14 @@ class Tuner(Asks):
         level = None if sigma is None else self._level(sigma)
         reward = self.assumptions.reward(np.array([number]))
         choice = self._waiting(trial)
-        known, note = self._trial(choice), persistent.get(self.state.notes, choice.id) or Note()
+        known, note = self._trial(choice), persistent.get(self.state.notes, choice.number) or Note()
         told = Told(known.parameters, number, known.interval, note.nomination, error, level)
         history = persistent.put(self.state.history, self.told, told)
         self.state = self.state._replace(
             bandit=self.state.bandit.told([choice], reward, [level]),
             history=history,
             errors=persistent.put(self.state.errors, self.told, error) if error else self.state.errors,
-            notes=persistent.drop(self.state.notes, choice.id),
+            notes=persistent.drop(self.state.notes, choice.number),
         )
         return self
 
@@ -144,14 +149,19 @@ class Tuner(Asks):
         precisions(self.assumptions.sigma, np.array([level]))
         return level
 
-    def fail(self, trial: Trial | int) -> Self:
+    @locked
+    def fail(self, trial: Trial | str | int) -> Self:
         """Drop a trial that has no value. The reason must not depend on its noise."""
         choice = self._waiting(trial)
-        bandit, notes = self.state.bandit.without(choice, played=False), persistent.drop(self.state.notes, choice.id)
+        bandit, notes = (
+            self.state.bandit.without(choice, played=False),
+            persistent.drop(self.state.notes, choice.number),
+        )
         failed = (*self._avoided, Failed(choice.action, self.told))[-MOST_FAILED:]
         self.state = self.state._replace(bandit=bandit, notes=notes, failed=failed)
         return self
 
+    @locked
     def learn(self, history: Any, *, value: str | None = None, ordered: bool | None = None) -> Self:
         """Learn from an existing run: anything that `certify` reads, with this space and direction.
 
@@ -181,7 +191,10 @@ class Tuner(Asks):
         """An independent tuner in the same state."""
         new = object.__new__(type(self))
         new.__dict__.update(self.__dict__)
+        new.lock = Lock()
         return new
+
+    __copy__ = copy
 
     def knowing(
         self,
@@ -211,25 +224,28 @@ class Tuner(Asks):
         new.state = TunerState(policy.state, spread_used=begun, said_refuted=True, errors=known)
         return new
 
+    @locked
     def reseed(self, rng: int | np.random.Generator | None) -> Self:
         """Continue with other random numbers, so that copies do not all make the same choices."""
         seed = int(as_generator(rng).integers(2**63))
         self.state = self.state._replace(bandit=self.state.bandit._replace(seed=seed))
         return self
 
-    def _waiting(self, trial: Trial | int) -> Choice:
+    def _waiting(self, trial: Trial | str | int) -> Choice:
         """The pending choice of a trial or its id; InvalidInput if there is none."""
-        number = trial.id if isinstance(trial, Trial) else trial
-        if not is_integer(number):
+        name = trial.id if isinstance(trial, Trial) else trial
+        number, state = number_of(name), self.state.bandit
+        if number is None and not isinstance(name, str):
             raise InvalidInput(f"trial must be a Trial or its id, got {shown(trial)}")
-        known: Choice | None = persistent.get(self.state.bandit.pending, int(number))
-        if known is None:
-            pending = list(persistent.values(self.state.bandit.pending))
-            waiting = ", ".join(str(choice.id) for choice in pending[:5]) or "none"
-            problem = "has already been told or has failed" if 0 <= number < self.state.bandit.rounds else "is unknown"
-            raise InvalidInput(f"trial {shown(int(number))} {problem}; waiting for values: {waiting}")
+        known: Choice | None = None if number is None else persistent.get(state.pending, number)
+        if known is None or known.id != name:
+            problem = "is unknown: asked for elsewhere, or lost, being asked for after the state that was loaded"
+            if known is None and number is not None and 0 <= number < state.rounds:
+                problem = f"has already been told or has failed, or {problem}"
+            waiting = ", ".join(str(choice.id) for choice in list(persistent.values(state.pending))[:5]) or "none"
+            raise InvalidInput(f"trial {shown(name)} {problem}; waiting for values: {waiting}")
         if isinstance(trial, Trial) and not self.space.same(trial.parameters, self.space.decode(known.action)):
-            raise InvalidInput(f"trial {number} belongs to another tuner: here it is {self._trial(known)}")
+            raise InvalidInput(f"trial {name} belongs to another tuner: here it is {self._trial(known)}")
         return known
 
     def state_dict(self) -> dict[str, Any]:
@@ -243,7 +259,7 @@ class Tuner(Asks):
             "foresight": self._proposer is not None,
             "spread_seed": self._spread_seed,
             "spread_used": self.state.spread_used,
-            "history": [dataclasses.asdict(told) for told in self.history],
+            "history": [dataclasses.asdict(told) for told in values_of(self.state)],
             "ordered": self.state.ordered,
             "nominated": [finalist.row.copy() for finalist in self.state.nominated],
             "errors": [{"place": i, "sem": error} for i, error in persistent.items(self.state.errors)],
@@ -257,6 +273,7 @@ class Tuner(Asks):
         check_type(state, "Tuner", ["Tuner"])
         stored = checked(TUNER, state, "tuner")
         new = cls.__new__(cls)
+        new.lock = Lock()
         with reading("the tuner"):
             new.space = Space.from_state_dict(stored["space"])
             new.assumptions = Assumptions.from_state_dict(stored["objective"])
