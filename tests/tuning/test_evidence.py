@@ -171,3 +171,50 @@ def test_own_trials_are_wrong_in_no_more_runs_than_delta(ordered):
         intervals = [found.interval(np.array([0.01 * k])) for k in range(6)]
         wrong += any(not e.lower <= p <= e.upper for e, p in zip(intervals, truth, strict=True))
     assert wrong <= 150 * SHARES.own * delta + 3 * math.sqrt(150 * 0.1 * 0.9)
+
+
+def numbered(numbers, configurations, **stated):
+    known = mb.Assumptions(reward_range=(0.0, 1.0), delta=DELTA, **stated)
+    rows = np.array([[0.01 * c] for c in configurations])
+    given, marks = [{"c": c} for c in configurations], np.zeros(len(numbers), np.int64)
+    return OwnTrials(known, Trials(given, rows, np.full(len(numbers), 0.5), marks, numbers=np.array(numbers)))
+
+
+def test_places_follow_trial_numbers_and_only_shrink():
+    """Of trials that end in any order, the shares at any look are at most the final ones, which fit into the budget."""
+    rng = np.random.default_rng(0)
+    for planned in (None, 9):
+        for _ in range(20):
+            configurations = rng.integers(12, size=30)
+            order, before = rng.permutation(30), {}
+            for look in range(1, 31):
+                seen = order[:look]
+                found = numbered(seen, configurations[seen], planned=planned)
+                now = {c: found.share_by_order(np.array([0.01 * c])) for c in set(configurations[seen].tolist())}
+                assert all(now[c] >= share for c, share in before.items())
+                assert math.fsum(now.values()) <= SHARES.own * DELTA * (1 + 1e-12)
+                before = now
+            in_order = numbered(np.arange(30), configurations, planned=planned)
+            assert before == {c: in_order.share_by_order(np.array([0.01 * c])) for c in before}
+    late = numbered([7], [4])
+    assert late.share_by_order(np.array([0.04])) == pytest.approx(0.02 / (8 * 9))  # not that of the first
+    assert late.share_by_order(np.array([0.05])) == pytest.approx(0.02 / (9 * 10))  # of one that was not tried
+
+
+@pytest.mark.heavy
+def test_trials_that_end_in_reverse_order_are_wrong_in_at_most_delta_of_runs():
+    """All begin at once and end in reverse; somebody looks after each. By ranks, far more runs were wrong."""
+    wrong, runs, n = 0, 200, 60
+    draws = np.random.default_rng(1).binomial(100, 0.5, size=(runs, n)) / 100
+    known = mb.Assumptions(reward_range=(0.0, 1.0), samples=100, delta=0.5)  # so that errors are not too rare to count
+    for values in draws:
+        for look in range(1, n + 1):
+            seen = np.arange(n)[n - look :][::-1]
+            found = OwnTrials(
+                known,
+                Trials([{}] * look, seen[:, None] / n, values[seen], np.zeros(look, np.int64), numbers=seen),
+            )
+            if found.interval(seen[-1:] / n).lower > 0.5:
+                wrong += 1
+                break
+    assert wrong <= runs * SHARES.own * 0.5 + 3 * math.sqrt(runs * 0.1 * 0.9)

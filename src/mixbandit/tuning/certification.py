@@ -57,6 +57,8 @@ def certify(
     The order of play matters. It is known for a study and for a table with a column `number`; `ordered=True` says that
     rows are in that order. If it is not known, bounds are wider. If it is, the first trials are tested on their own,
     too: if they refute the assumptions, that stands, whatever later ones say; `refuted_after` says how many it took.
+    Values count in the order in which trials were completed (in a table, by `datetime_complete` if it has that), so how
+    long a trial takes must not depend on its value.
 
     A configuration's own trials need no model. Statements about all others do: by default, a Gaussian kernel of
     length-scale 0.2√(number of parameters) on the unit box, plus a constant; beyond 2,000 trials, 100 random features
@@ -142,6 +144,7 @@ def certified(
         infeasible=None if feasible is None else len(rewards) - len(feasible),
         ordered=run.ordered,
         stopped_short=run.stopped_short,
+        overlapping=run.overlapping,
         refuted_after=len(rewards) if refuted_after is None and not found.trusted else refuted_after,
     )
 
@@ -158,8 +161,10 @@ def judged(
     """All that a run says about configurations; an earlier `model` still holds and need not be rebuilt."""
     rewards, none = assumptions.reward(run.values), np.zeros(len(run.values), dtype=np.int64)
     nominations = none if run.nominations is None or not run.ordered else run.nominations
+    nominations = nominations if run.owned is None else np.where(run.owned, nominations, 0)
     levels = run.noise_levels(assumptions.sigma)
-    trials = Trials(run.configurations, run.rows, run.values, nominations, run.ordered, levels, run.feasible)
+    trials = Trials(run.configurations, run.rows, run.values, nominations, run.ordered, levels, run.feasible,
+                    run.numbers if run.ordered else None)  # fmt: skip
     if model is None:
         known: dict[str, Any] = {"ordered": run.ordered, "levels": levels}
         model = certifying(assumptions, run.space, features, mixture, trials.rows, rewards, **known)

@@ -42,7 +42,9 @@ class Finalist(NamedTuple):
 
 def finalists_of(rows: Array, numbers: NDArray[np.int64]) -> tuple[Finalist, ...]:
     """The configurations that trials were marked as confirmations of, in the order of their nomination."""
-    found = {int(number): rows[i] for i, number in enumerate(numbers) if number > 0}
+    found: dict[int, Array] = {}
+    for i in np.flatnonzero(numbers > 0).tolist():
+        found.setdefault(int(numbers[i]), rows[i])  # of several, as when workers nominate at once, the first
     return tuple(Finalist(number, found[number]) for number in sorted(found))
 
 

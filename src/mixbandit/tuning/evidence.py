@@ -3,10 +3,19 @@
 One mean, no model: an interval at level δ_i from the values of configuration i alone, valid at all times. The δ_i are
 fixed before the values that they are spent on:
 
-- by order: the i-th configuration in order of play gets δ_own/(i(i+1)); or δ_own/N if their number N was fixed in
-  advance, or if the order of play is not known; then those beyond N get nothing;
+- by order: the configuration in place i gets δ_own/(i(i+1)); or δ_own/N if their number N was fixed in advance, or if
+  the order of play is not known; then those beyond N get nothing;
 - by nomination: the j-th nominated one (a finalist of `confirm`) gets δ_nominated/(j(j+1)), and only the values of its
-  confirmations count. That is far more: 5 nats instead of 11 for the 50th trial.
+  confirmations count. That is far more: 5 nats instead of 11 for the 50th trial. A number belongs for good to the
+  configuration of the first trial, in any state, that was marked with it.
+
+Places follow the numbers of trials, not the order in which they end: place = 1 + the number of the configuration's
+first trial − the trials before that which are known to repeat an even earlier configuration. A trial that is still
+running, failed or missing counts as one of another configuration. As more becomes known, a place can only become
+smaller, and in the end no two configurations have the same one. So whenever somebody looks, shares are at most the
+final ones, which sum to at most δ_own. The final ones are fixed before the values that they are spent on, because a
+trial has its parameters when it begins. (Ranks among completed trials would not do: of trials that end in reverse
+order, each is the first once.)
 
 A configuration's interval is the best of both, cut with the model's; each has its own part of δ (`SHARES`).
 """
@@ -57,7 +66,7 @@ UNKNOWN = Interval(-math.inf, math.inf, 0)
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """All values of a run, in order of play if that is known."""
+    """All values of a run, in the order in which they came, if that is known."""
 
     configurations: Sequence[Mapping[str, Any]]  # t of them, as they were given
     rows: Array  # (t, dim): the same, encoded
@@ -66,13 +75,14 @@ class Trials:
     ordered: bool = True
     levels: Array | None = None  # (t,): the noise levels of values, where they are not all the stated one
     feasible: Mask | None = None  # (t,): which are known to satisfy the constraints; None without constraints
+    numbers: NDArray[np.int64] | None = None  # (t,): the numbers of trials, from 0; None if that is their position
 
     def first(self, n: int) -> Trials:
         """The first n of them."""
         levels = None if self.levels is None else self.levels[:n]
         feasible = None if self.feasible is None else self.feasible[:n]
         part = self.configurations[:n], self.rows[:n], self.values[:n], self.nominations[:n]
-        return Trials(*part, self.ordered, levels, feasible)
+        return Trials(*part, self.ordered, levels, feasible, None if self.numbers is None else self.numbers[:n])
 
 
 class OwnTrials:
@@ -83,12 +93,19 @@ class OwnTrials:
         self._groups: dict[bytes, list[int]] = {}
         for i, row in enumerate(trials.rows):
             self._groups.setdefault(row_key(row), []).append(i)
-        self._places = {key: place for place, key in enumerate(self._groups, 1)}
+        self._numbers = np.arange(len(trials.rows)) if trials.numbers is None else trials.numbers
+        firsts = [self._numbers[indices].min() for indices in self._groups.values()]
+        self._repeats = np.setdiff1d(self._numbers, firsts)
+        self._places = {key: self._place(first) for key, first in zip(self._groups, firsts, strict=True)}
         # A number belongs to one configuration, whatever a table says, or its share would be spent twice.
         self._nominated: dict[int, bytes] = {}
-        for i in np.flatnonzero(trials.nominations).tolist():
+        for i in sorted(np.flatnonzero(trials.nominations).tolist(), key=lambda i: self._numbers[i]):
             self._nominated.setdefault(int(trials.nominations[i]), row_key(trials.rows[i]))
         self._known: dict[bytes, Interval] = {}
+
+    def _place(self, number: int) -> int:
+        """The place of a configuration whose first trial has this number."""
+        return 1 + int(number) - int(np.searchsorted(self._repeats, number))
 
     def __len__(self) -> int:
         return len(self._groups)
@@ -132,7 +149,7 @@ class OwnTrials:
 
     @property
     def distinct(self) -> Array:
-        """All configurations, in order of play."""
+        """All configurations, in the order in which their first values came."""
         return self.trials.rows[[indices[0] for indices in self._groups.values()]]
 
     @property
@@ -143,7 +160,7 @@ class OwnTrials:
 
     def share_by_order(self, row: Array) -> float:
         """The part of δ of a configuration, tried or not, by its place in the order of play."""
-        place = self._places.get(row_key(row), len(self._groups) + 1)
+        place = self._places.get(row_key(row)) or self._place(self._numbers.max(initial=-1) + 1)
         planned = self._assumptions.planned if self.trials.ordered else len(self._groups)
         whole = SHARES.own * self._assumptions.delta
         if planned is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -43,6 +43,27 @@ def stopped_short(trials: Sequence[Any]) -> int:
 def by_completion(trials: Iterable[Any]) -> list[Any]:
     """Trials in the order in which they were completed; by number where that is not known."""
     return sorted(trials, key=lambda t: (getattr(t, "datetime_complete", None) or datetime.min, t.number))
+
+
+def intended(trial: Any) -> dict[str, Any]:
+    """The parameters of a trial, including those it was enqueued with and has not asked for yet."""
+    fixed = getattr(trial, "system_attrs", {}).get("fixed_params")
+    return {**(fixed if isinstance(fixed, Mapping) else {}), **trial.params}
+
+
+def own_nominations(complete: Sequence[Any], trials: Iterable[Any], names: Collection[str]) -> Mask:
+    """Which completed trials are of the configuration that their nomination number belongs to.
+
+    Workers that nominate at once may write the same number. It belongs for good to the configuration of the first trial
+    that was marked with it, in any state: by the first completed one it would belong now to one, now to another.
+    """
+    owners: dict[int, dict[str, Any]] = {}
+    for trial in sorted(trials, key=lambda each: each.number):
+        number = nomination_of(trial)
+        if number and number not in owners:
+            owners[number] = {name: value for name, value in intended(trial).items() if name in names}
+    tried = [{name: value for name, value in trial.params.items() if name in names} for trial in complete]
+    return np.array([owners.get(nomination_of(t)) == own for t, own in zip(complete, tried, strict=True)], dtype=bool)
 
 
 def levels_of(trials: Sequence[Any]) -> Array | None:

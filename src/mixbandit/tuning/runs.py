@@ -23,10 +23,12 @@ from mixbandit.means import precisions
 from mixbandit.tuning.assumptions import DIRECTIONS
 from mixbandit.tuning.columns import ABSENT, Codes, Column, Mask, column_of, missing
 from mixbandit.tuning.marks import (
+    by_completion,
     feasible_trials,
     is_given_up,
     levels_of,
     nomination_of,
+    own_nominations,
     spoiled_finalists,
     stopped_short,
 )
@@ -81,7 +83,9 @@ class Run:
     says_direction: bool = False  # whether the run itself states its direction
     feasible: Mask | None = None  # (n,), which trials are known to satisfy the constraints; None without constraints
     nominations: NDArray[np.int64] | None = None  # (n,), which finalist a trial confirms, 0 for none; None without any
-    ordered: bool = True  # whether the order is that of play
+    owned: Mask | None = None  # (n,), which trials are of the configuration that their nomination belongs to; None: all
+    numbers: NDArray[np.int64] | None = None  # (n,), the numbers of trials; None if that is their position
+    ordered: bool = True  # whether trials are in the order in which they were completed
     given: Sequence[Mapping[str, Any]] | None = None  # the configurations as they were given; None for a table
     levels: Array | None = None  # (n,), noise levels of values, NaN where they are the stated one; None without any
     pruned: int = 0  # how many trials were pruned because of their own values, as far as that is known
@@ -128,12 +132,20 @@ class Run:
             left_out={**self.left_out, **({SELECTED: lost} if lost else {})},
             feasible=None if self.feasible is None else self.feasible[kept],
             nominations=None if self.nominations is None else self.nominations[kept],
+            owned=None if self.owned is None else self.owned[kept],
+            numbers=None if self.numbers is None else self.numbers[kept],
             given=None if self.given is None else [self.given[i] for i in np.flatnonzero(kept).tolist()],
             levels=None if self.levels is None else self.levels[kept],
             pruned=0,
             spoiled=frozenset(),
             stopped_short=0,
         )
+
+    @property
+    def overlapping(self) -> bool:
+        """Whether trials are known to have run at the same time."""
+        late = self.ordered and self.numbers is not None and bool((np.diff(self.numbers) < 0).any())
+        return late or bool(self.left_out.get("RUNNING"))
 
     @property
     def rows(self) -> Array:
@@ -223,7 +235,7 @@ def _from_study(study: Any, space: Space | None, direction: str | None) -> Run:
     if len(directions) != 1:
         raise InvalidInput(f"a certificate needs a single objective, but the study has {len(directions)}")
     trials = study.get_trials(deepcopy=False)
-    complete = [trial for trial in trials if trial.state.name == COMPLETE]
+    complete = by_completion(trial for trial in trials if trial.state.name == COMPLETE)
     others = Counter(trial.state.name for trial in trials if trial.state.name != COMPLETE)
     _check_some(len(complete), others)
     columns = _columns([trial.params for trial in complete])
@@ -240,6 +252,8 @@ def _from_study(study: Any, space: Space | None, direction: str | None) -> Run:
         says_direction=True,
         feasible=feasible_trials(complete),
         nominations=np.array([nomination_of(trial) for trial in complete], dtype=np.int64),
+        owned=own_nominations(complete, trials, known),
+        numbers=np.array([trial.number for trial in complete], dtype=np.int64),
         given=[trial.params for trial in complete],
         levels=levels_of(complete),
         pruned=sum(map(is_given_up, trials)),
@@ -367,6 +381,7 @@ def _from_table(
 
 def _of_columns(found: Selected, space: Space | None, direction: str | None, ordered: bool | None) -> Run:
     _check_some(len(found.values), found.left_out)
+    is_ordered = (found.ordered if ordered is None else ordered) and not _is_sorted(found.values)
     unused = dict(found.unused)
     constant = [name for name, column in found.columns.items() if space is None and not column.varies]
     columns = {name: column for name, column in found.columns.items() if name not in constant}
@@ -385,7 +400,9 @@ def _of_columns(found: Selected, space: Space | None, direction: str | None, ord
         levels=found.levels,
         pruned=found.pruned,
         spoiled=found.spoiled,
-        ordered=(found.ordered if ordered is None else ordered) and not _is_sorted(found.values),
+        owned=found.owned,
+        numbers=found.numbers if is_ordered else None,
+        ordered=is_ordered,
     )
 
 

@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,8 @@ _SIGMAS = (SIGMA, f"user_attrs_{SIGMA}")
 # value contradicts what was stated.
 PRUNED, LEFT_OUT = "mixbandit_pruned", "mixbandit_left_out"
 _PRUNINGS, _CONTRADICTIONS = (PRUNED, f"user_attrs_{PRUNED}"), (LEFT_OUT, f"user_attrs_{LEFT_OUT}")
+# When trials were completed, which tells the order in which values came.
+_COMPLETED = "datetime_complete"
 # Trial numbers, which tell the order of play.
 _NUMBERS = ("number", "trial_number", "trial_id", "trial", "iteration")
 _NO_ORDER = "no different numbers"
@@ -65,7 +68,9 @@ class Selected:
     written: Mapping[str, str] = field(default_factory=dict)  # the column of each parameter
     feasible: Mask | None = None
     nominations: NDArray[np.int64] | None = None  # which finalist a row confirms, 0 for none
-    ordered: bool = False  # whether rows are in the order of play
+    owned: Mask | None = None  # which rows are of the configuration that their nomination belongs to; None: all
+    numbers: NDArray[np.int64] | None = None  # trial numbers; None if that is their position
+    ordered: bool = False  # whether rows are in the order in which trials were completed
     levels: Array | None = None  # noise levels of values, NaN where they are the stated one
     pruned: int = 0  # how many trials were pruned because of their own values, as far as that is known
     spoiled: frozenset[int] = frozenset()  # finalists of which a confirmation was pruned
@@ -119,7 +124,8 @@ def selected(table: Table, value: Any, parameters: Sequence[Any] | None, space: 
     if space is not None:
         columns = {name: _with_none(column, name, space) for name, column in columns.items()}
     _check_covered([n for n in spare if n.startswith(_PREFIX)], table, counts, space is not None)
-    order = None if number is None else _order(table.column(number).kept(counts))
+    numbers = None if number is None else _whole(table.column(number).kept(counts))
+    order = None if numbers is None else _order(numbers, table, counts, _COMPLETED in spare)
     if number is not None and order is None:
         unused[number] = _NO_ORDER
     kept = slice(None) if order is None else order
@@ -132,6 +138,8 @@ def selected(table: Table, value: Any, parameters: Sequence[Any] | None, space: 
         names,
         None if feasible is None else feasible[kept],
         None if nomination is None else _nominations(table.column(nomination).kept(counts).kept(kept)),
+        None if nomination is None else _owned(table, nomination, number, list(names.values()))[counts][kept],
+        None if numbers is None or order is None else numbers[order],
         ordered=order is not None,
         levels=None if level is None else _levels(table.column(level).kept(counts).kept(kept), level),
         pruned=max(int(given_up.sum()), int(any(name in table.names for name in _PRUNINGS))),
@@ -165,11 +173,48 @@ def _state(written: Any) -> str:
     return str(written).rpartition(".")[2].upper()  # TrialState.COMPLETE
 
 
-def _order(numbers: Column) -> NDArray[np.int64] | None:
-    """The order of play, from trial numbers; None if they do not tell it."""
-    if not isinstance(numbers, Numbers) or not numbers.present.all() or len(np.unique(numbers.cells)) < len(numbers):
+def _whole(numbers: Column) -> NDArray[np.int64] | None:
+    """Trial numbers, if they tell trials apart: different whole numbers from 0 on."""
+    if not isinstance(numbers, Numbers) or not numbers.whole or not numbers.present.all():
         return None
-    return np.argsort(numbers.cells, kind="stable")
+    different = len(np.unique(numbers.cells)) == len(numbers)
+    return numbers.cells.astype(np.int64) if different and (numbers.cells >= 0.0).all() else None
+
+
+def _order(numbers: NDArray[np.int64], table: Table, counts: Mask, has_times: bool) -> NDArray[np.int64]:
+    """The order in which trials were completed, or that of their numbers where it is not known."""
+    if has_times:
+        cells = table.column(_COMPLETED).kept(counts)
+        times = [_seconds(cells[row]) for row in range(len(cells))]
+        if not any(map(math.isnan, times)):
+            return np.lexsort((numbers, np.array(times)))
+    return np.argsort(numbers, kind="stable")
+
+
+def _seconds(cell: Any) -> float:
+    """A moment, or its text, in seconds; NaN if it is not one."""
+    try:
+        moment = cell if isinstance(cell, datetime) else datetime.fromisoformat(str(cell))
+        return moment.timestamp()
+    except (ValueError, OverflowError, OSError):
+        return math.nan
+
+
+def _owned(table: Table, nomination: str, number: str | None, names: Sequence[str]) -> Mask:
+    """Which rows are of the configuration that their nomination belongs to: that of the first row marked with it.
+
+    Rows in any state count, as `marks.own_nominations` says.
+    """
+    marked, order = _nominations(table.column(nomination)), np.arange(table.rows, dtype=np.float64)
+    numbers = None if number is None else table.column(number)
+    if isinstance(numbers, Numbers):
+        order = np.where(numbers.present, numbers.cells, np.inf)
+    columns, owners = [table.column(name) for name in names], dict[int, list[Any]]()
+    owned = np.ones(table.rows, dtype=np.bool_)
+    for row in sorted(np.flatnonzero(marked).tolist(), key=lambda row: order[row]):
+        configuration = [column[row] for column in columns]
+        owned[row] = owners.setdefault(int(marked[row]), configuration) == configuration
+    return owned
 
 
 def _nominations(column: Column) -> NDArray[np.int64]:

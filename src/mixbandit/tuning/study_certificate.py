@@ -51,6 +51,7 @@ class StudyCertificate(Certificate):
     infeasible: int | None = None  # trials not known to satisfy the study's constraints; None without constraints
     refuted_after: int | None = None  # the number of trials after which the assumptions were seen to be refuted
     ordered: bool = True  # whether the order of play is known
+    overlapping: bool = False  # whether trials are known to have run at the same time
     stopped_short: int = 0  # how many completed trials reported fewer steps than others
     unmeasured: int = 0  # trials without a value besides `left_out`, from which a search may have learnt, too
 
@@ -205,6 +206,8 @@ class StudyCertificate(Certificate):
                 "The order of play is not known, so every configuration gets the same share of delta, and the "
                 "number of trials is assumed to have been fixed in advance."
             )
+        if self.overlapping:
+            lines.append("Trials ran at the same time: how long one takes must not have depended on its value.")
         if self.infeasible is not None:
             lines.append(
                 f"Constraints: {self.infeasible} of {self.t} trials are not known to be feasible. They count as "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from mixbandit.integrations.optuna.trials import same_value, value_of
 from mixbandit.tuning import StudyCertificate
 from mixbandit.tuning.columns import Mask
 from mixbandit.tuning.evidence import Trials
-from mixbandit.tuning.marks import is_given_up, nomination_of, spoiled_finalists
+from mixbandit.tuning.marks import by_completion, is_given_up, nomination_of, spoiled_finalists
 
 if TYPE_CHECKING:
     from optuna.study import Study
@@ -38,6 +39,11 @@ class Drawn:
     others: Sequence[tuple[FrozenTrial, str, str]]  # those that do not count: what they are, and why in words
     feasible: Mask | None  # (len(counted),); None without constraints
     first_left_out: int | None  # the number of the first trial whose value contradicts the assumptions
+
+    @property
+    def reached(self) -> list[int]:
+        """The largest number of a trial, after each of those that count, which are in the order of their completion."""
+        return list(itertools.accumulate((trial.number for trial in self.counted), max))
 
     @classmethod
     def of(cls, study: Study, certificate: StudyCertificate) -> Drawn:
@@ -75,7 +81,7 @@ def _matched(usable: Sequence[FrozenTrial], known: Trials) -> tuple[list[FrozenT
     """The trials that a certificate is based on, and those that have completed since, with any number."""
     counted: list[FrozenTrial] = []
     later: list[FrozenTrial] = []
-    for trial in usable:
+    for trial in by_completion(usable):
         i = len(counted)
         same = i < len(known.values) and value_of(trial) == known.values[i]
         if same and all(same_value(trial.params.get(n), v) for n, v in known.configurations[i].items()):
@@ -87,7 +93,7 @@ def _matched(usable: Sequence[FrozenTrial], known: Trials) -> tuple[list[FrozenT
             f"the certificate is not about this study: of the {len(known.values)} values that it is based on, "
             f"{len(counted)} are among the study's {len(usable)}"
         )
-    return counted, later
+    return counted, sorted(later, key=lambda trial: trial.number)
 
 
 def best_so_far(values: Sequence[float], usable: Sequence[bool], upwards: bool) -> list[float | None]:

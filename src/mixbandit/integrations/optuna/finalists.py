@@ -6,7 +6,6 @@ import logging
 import threading
 import time
 from collections.abc import Sequence
-from datetime import datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
@@ -24,6 +23,7 @@ from mixbandit.tuning import Assumptions, Parameter, Space
 from mixbandit.tuning.assumptions import Stated
 from mixbandit.tuning.certification import judged
 from mixbandit.tuning.confirming import Finalist, most_promising, nominated, possibly_best
+from mixbandit.tuning.marks import by_completion
 from mixbandit.tuning.runs import read_run
 from mixbandit.tuning.selection import NOMINATION
 
@@ -196,7 +196,7 @@ class ConfirmFinalists:
 def _searched(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
     """Completed trials that confirm nothing, in the order in which they were completed."""
     found = [t for t in trials if t.state == TrialState.COMPLETE and nomination_of(t) is None]
-    return sorted(found, key=lambda trial: (trial.datetime_complete or datetime.min, trial.number))
+    return by_completion(found)
 
 
 def _counted(trials: Sequence[FrozenTrial], last: int) -> list[int]:

@@ -226,7 +226,7 @@ def _best(go: Any, drawn: Drawn, upwards: bool) -> Any:
     # Only where it changes, and at the end: thousands of equal values need not be stored.
     corners = [i for i in range(len(best)) if i in (0, len(best) - 1) or best[i] != best[i - 1]]
     return go.Scatter(
-        x=[drawn.counted[i].number for i in corners],
+        x=[drawn.reached[i] for i in corners],
         y=[best[i] for i in corners],
         mode="lines",
         name="Best value so far (partly luck)",
@@ -242,7 +242,7 @@ def _floors(go: Any, floors: Sequence[Floor], drawn: Drawn, certificate: StudyCe
         if drawn.first_left_out is None:
             return floor.trusted
         # The first value that was left out refutes the assumptions, unless others did before.
-        before, after = drawn.counted[floor.trials - 1].number < drawn.first_left_out, certificate.refuted_after
+        before, after = drawn.reached[floor.trials - 1] < drawn.first_left_out, certificate.refuted_after
         return before and (after is None or floor.trials < after)
 
     first_bad = next((i for i, floor in enumerate(floors) if not sound(floor)), len(floors))
@@ -263,7 +263,7 @@ def _floors(go: Any, floors: Sequence[Floor], drawn: Drawn, certificate: StudyCe
     ]
     return [
         go.Scatter(
-            x=[drawn.counted[floor.trials - 1].number for floor in part],
+            x=[drawn.reached[floor.trials - 1] for floor in part],
             y=[floor.guaranteed if math.isfinite(floor.guaranteed) else None for floor in part],
             mode="lines+markers",
             name=name,

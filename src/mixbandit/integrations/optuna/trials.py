@@ -22,7 +22,7 @@ from mixbandit.integrations.optuna.storage import published
 from mixbandit.means import are_comparable
 from mixbandit.sequences import Moment
 from mixbandit.tuning import Categorical, Float, Int, Parameter, Space, Tuner
-from mixbandit.tuning.marks import is_given_up, is_level
+from mixbandit.tuning.marks import by_completion, is_given_up, is_level
 from mixbandit.tuning.runs import as_parameter
 from mixbandit.tuning.selection import SIGMA
 from mixbandit.tuning.space import same_row
@@ -119,7 +119,8 @@ class Reading:
 
     def moment(self, trials: Iterable[FrozenTrial]) -> Moment:
         """What is known from the completed trials."""
-        complete = {trial.number: trial for trial in trials if trial.state is TrialState.COMPLETE}
+        # In the order in which values came, so that whoever opens the study again goes the same way.
+        complete = {t.number: t for t in by_completion(t for t in trials if t.state is TrialState.COMPLETE)}
         known, moment = self.learnt or ((), self.tuner.moment)
         included = set(known)
         if not complete.keys() >= included:  # a trial has changed
