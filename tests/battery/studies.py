@@ -18,7 +18,7 @@ from mixbandit.integrations.optuna import LEFT_OUT, LOWER, UPPER, MixBanditSampl
 from mixbandit.tuning import default_model
 from tests.battery.tally import Progress, Tally, silent
 
-STATED = {"reward_range": (0.0, 1.0), "samples": 100}
+STATED = {"reward_range": (0.0, 1.0), "samples": 100, "rows": "fresh"}
 DISTRIBUTIONS = {"a": IntDistribution(1, 3), "b": CategoricalDistribution(["u", "v"])}
 TRIALS = 12
 # What takes long is done in one case of so many.

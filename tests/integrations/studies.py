@@ -6,7 +6,7 @@ import optuna
 from mixbandit.integrations.optuna import MixBanditSampler
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
-STATED = {"reward_range": (0.0, 1.0), "samples": 100}
+STATED = {"reward_range": (0.0, 1.0), "samples": 100, "rows": "fresh"}
 COMPLETE = (optuna.trial.TrialState.COMPLETE,)
 
 

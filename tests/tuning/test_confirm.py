@@ -11,7 +11,7 @@ from mixbandit.tuning.confirming import _ALIKE, Finalist
 from mixbandit.tuning.evidence import mean_after
 
 SPACE = mb.Space({"C": mb.Float(1e-2, 1e2, log=True), "k": mb.Categorical(["a", "b"])})
-STATED = {"reward_range": (0.0, 1.0), "samples": 50}
+STATED = {"reward_range": (0.0, 1.0), "samples": 50, "rows": "fresh"}
 STATEMENTS = {
     "samples": STATED,
     "minimize": {**STATED, "direction": "minimize"},

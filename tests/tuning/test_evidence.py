@@ -9,7 +9,7 @@ import mixbandit as mb
 from mixbandit.tuning.evidence import SHARES, UNKNOWN, OwnTrials, Trials, shares_in_words
 
 DELTA = 0.1
-STATED = {"reward_range": (0.0, 1.0), "samples": 20, "delta": DELTA}
+STATED = {"reward_range": (0.0, 1.0), "samples": 20, "rows": "fresh", "delta": DELTA}
 
 
 def own(values, configurations=None, nominations=None, ordered=True, **stated):

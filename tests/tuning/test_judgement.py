@@ -18,7 +18,7 @@ from tests.helpers.runs import SPACE as MIXED
 from tests.helpers.runs import noisy
 
 SPACE = mb.Space({"x": mb.Float(0.0, 1.0)})
-STATED = {"reward_range": (0.0, 1.0), "samples": 50}
+STATED = {"reward_range": (0.0, 1.0), "samples": 50, "rows": "fresh"}
 
 
 def run(seed=0, n=25, repeats=6, space=SPACE, chance=lambda p: 0.9 - 0.4 * (p["x"] - 0.4) ** 2, m=50):

@@ -10,7 +10,7 @@ from mixbandit.tuning import assumptions, modelling
 from mixbandit.tuning.default_model import default_features, default_kernel, default_suspects, in_words
 from tests.helpers.runs import SPACE, noisy
 
-STATED = {"reward_range": (0.0, 1.0), "samples": 100}
+STATED = {"reward_range": (0.0, 1.0), "samples": 100, "rows": "fresh"}
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import mixbandit as mb
 from mixbandit.tuning.certification import certified
 from mixbandit.tuning.moments import floors_over_time
 
-STATED = {"reward_range": (0.0, 1.0), "samples": 100}
+STATED = {"reward_range": (0.0, 1.0), "samples": 100, "rows": "fresh"}
 
 
 def played(n, seed=0):
@@ -75,7 +75,7 @@ def test_from_a_refutation_on_nothing_is_trusted():
     rng = np.random.default_rng(0)
     run = [({"x": float(x)}, 1.2 if i == 3 else 0.0) for i, x in enumerate(rng.random(60))]
     space, known = mb.Space({"x": mb.Float(0.0, 1.0)}), mb.Assumptions(sigma=0.1, norm_bound=0.3)
-    found = certified(run, known, space=space, stated={})
+    found = certified(run, known, space=space)
     assert 3 < found.refuted_after < 10
     assert not found.judgement.moment.is_refuted
     floors = floors_over_time(found, looks=400)

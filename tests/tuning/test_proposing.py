@@ -12,7 +12,7 @@ from mixbandit.tuning.proposing import Experience, Proposer, as_weights
 from mixbandit.tuning.space import centre
 from tests.helpers.spaces import EVERYTHING
 
-STATED = {"reward_range": (0.0, 1.0), "samples": 100}
+STATED = {"reward_range": (0.0, 1.0), "samples": 100, "rows": "fresh"}
 PLANE = mb.Space({"x": mb.Float(0.0, 1.0), "y": mb.Float(0.0, 1.0)})
 SMALL = mb.Space({"i": mb.Int(0, 4), "k": mb.Categorical(["a", "b"])})
 

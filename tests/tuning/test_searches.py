@@ -197,7 +197,7 @@ def test_scores_that_are_not_means_over_rows_need_sigma():
         ({**STATED, "direction": "minimize"}, "scikit-learn's scores are maximised"),
         ({**STATED, "features": mb.RandomFourier(2, 4, rng=0)}, "features does not apply to fixed rows"),
         ({**STATED, "parameters": ["max_depth"]}, "parameters does not apply to fixed rows"),
-        ({**STATED, "rows": "some"}, "rows must be one of fresh, fixed; got 'some'"),
+        ({**STATED, "rows": "some"}, "rows=.some. contradicts the history"),
         ({**STATED, "fixed_list": "yes"}, "fixed_list must be True or False"),
     ],
 )

@@ -17,7 +17,7 @@ from mixbandit.tuning.runs import Run, read_run
 from tests.helpers import tensors
 from tests.helpers.runs import SPACE
 
-STATED = {"reward_range": (0.0, 1.0), "samples": 100}
+STATED = {"reward_range": (0.0, 1.0), "samples": 100, "rows": "fresh"}
 FRAME = pd.DataFrame({"lr": [0.1, 0.2, 0.3, 0.4], "depth": [1, 2, 3, 1], "value": [0.1, 0.2, 0.3, 0.4]})
 
 

@@ -10,7 +10,7 @@ from mixbandit.tuning.default_model import default_features, default_kernel, def
 from tests.helpers.runs import SPACE, noisy, worth
 from tests.helpers.spaces import EVERYTHING
 
-STATED = {"reward_range": (0.0, 1.0), "samples": 100}
+STATED = {"reward_range": (0.0, 1.0), "samples": 100, "rows": "fresh"}
 
 
 def tuner(**options):

@@ -13,6 +13,11 @@ cases remain (MATH section 13):
   P(m·kl(r, p) ≥ a and r on a given side of p) ≤ e^{−a} (Chernoff). With a = ln(2NK/δ) all 2NK ends hold together,
   however dependent values are through shared rows. The mean of a configuration's K intervals covers the mean of its K
   fitted models. m is fixed in advance, so that a bound for all times would only be wider.
+- *The same with stratified folds.* Their classes have the shares q of all n rows, and not those π of new rows: a model
+  can learn q from its training rows and match it. Given the labels, results are independent, so that Chernoff's bound
+  holds for Σ_c q_c·(accuracy in class c), with half of δ, up to the rounding of a fold, C/2m. With the other half, by
+  Hoeffding's bound and a union over the 2^C − 2 sets of classes, the total variation between q and π is at most
+  √(ln((2^C − 2)/(δ/2))/2n): intervals are wider by that and the rounding. With many classes they say nothing.
 - *A search that went by its values*: only what was measured on these rows can be stated.
 - *k finalists on fresh rows*, which nothing before depended on: a list of k, fixed before their values were seen.
 """
@@ -40,7 +45,7 @@ from mixbandit.tuning.list_certificate import (
     ListCertificate,
 )
 from mixbandit.tuning.runs import read_run
-from mixbandit.tuning.searches import Measured, is_search, of_run, optuna_study_of, read_search
+from mixbandit.tuning.searches import Measured, Strata, is_search, of_run, optuna_study_of, read_search
 from mixbandit.tuning.space import Space
 
 SAME_FOLDS = 'a search that measures all configurations on the same rows: state rows="fixed", or nothing'
@@ -144,7 +149,7 @@ def finalists_on_fresh_rows(
     samples = None
     if known.sigma is None:
         own = [known.samples if of_it is None else of_it for _, _, of_it in finalists]
-        samples = np.array([[_stated_samples(n)] for n in own], dtype=np.float64)
+        samples = np.array([[_stated_samples(n, known.noise)] for n in own], dtype=np.float64)
     elif any(of_it is not None for _, _, of_it in finalists):
         raise InvalidInput("state sigma or the samples of each finalist, not both")
     given = "fresh rows, on which neither training nor the choice of finalists depended"
@@ -158,7 +163,9 @@ def on_a_fixed_list(found: Measured, known: Assumptions) -> ListCertificate:
             f"the scorer {shown(found.scorer)} is not a mean over rows, so no number of samples is right for it: "
             f"state sigma, the noise level of a fold's score, instead; {STATEMENTS}"
         )
-    samples = np.array(float(_stated_samples(known.samples))) if known.sigma is None else None
+    samples = np.array(float(_stated_samples(known.samples, known.noise))) if known.sigma is None else None
+    if found.strata is not None and samples is not None and found.strata.classes is None:
+        return on_these_rows(found, known)
     given = "a list whose configurations and length were fixed before any value on these rows was seen"
     return _certified(found, known.towards(found.direction), samples, FIXED_LIST, given)
 
@@ -196,10 +203,13 @@ def _certified(
     `yes_or_no`: every result is 0 or 1, so that the exact binomial interval is as valid, and narrower.
     """
     values = _checked(found.values, known)
-    log_odds = math.log(2.0 * found.listed * values.shape[1]) - math.log(known.delta)
+    strata = found.strata if samples is not None else None
+    log_odds = math.log(2.0 * found.listed * values.shape[1]) - math.log(known.delta / (1 if strata is None else 2))
     if samples is None:
         lower, upper, refuted = _by_level(values, known, log_odds)
         words = f"a noise level of {known.sigma:g} in each value, independent of the choice of configurations"
+        if found.strata is not None:
+            words += f", which covers that shares of classes do not vary in {_strata_in_words(found.strata)}"
     else:
         if known.reward_range is None:
             raise AssumptionsMissing(
@@ -209,6 +219,11 @@ def _certified(
             )
         bounds = binomial_ends(values, samples, log_odds) if yes_or_no else _by_range(values, known, samples, log_odds)
         lower, upper, refuted = *bounds, False
+        if strata is not None:
+            low, high = known.reward_range
+            wider = (high - low) * stratified_shift(strata, int(samples.min()), known.delta / 2)
+            lower, upper = np.maximum(lower - wider, low), np.minimum(upper + wider, high)
+            given += f", with {_strata_in_words(strata)}, for which intervals are wider by {wider:.4g}"
         counts = sorted({int(n) for n in samples.flat})
         count = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
         words = f"that each value is the mean of {count} independent results in {_ends_in_words(known)}"
@@ -239,6 +254,20 @@ def _certified(
     return certificate
 
 
+def stratified_shift(strata: Strata, samples: int, delta: float) -> float:
+    """How far the shares of classes in stratified folds may be from those of new rows, in total variation."""
+    if strata.classes is None or strata.classes < 2:
+        return 0.0 if strata.classes == 1 else 1.0
+    sets = strata.classes * math.log(2.0) + math.log1p(-(2.0 ** (1 - strata.classes)))  # ln(2^C − 2)
+    rows = strata.folds * samples
+    return min(math.sqrt((sets - math.log(delta)) / (2.0 * rows)) + strata.classes / (2.0 * samples), 1.0)
+
+
+def _strata_in_words(strata: Strata) -> str:
+    classes = "" if strata.classes is None else f" of {strata.classes} classes"
+    return f"stratified folds{classes} ({strata.splitter})"
+
+
 def _described(found: Measured, known: Assumptions, best: int) -> dict[str, Any]:
     return {
         "model": "no model of the function",
@@ -249,6 +278,8 @@ def _described(found: Measured, known: Assumptions, best: int) -> dict[str, Any]
         "on_these_rows": float(found.values[best].mean()),
         "configurations": found.configurations,
         "left_out": found.left_out,
+        "listed": found.listed if found.fixed_list else None,
+        "stratified": None if found.strata is None or not found.fixed_list else _strata_in_words(found.strata),
         "unused": found.unused,
         "infeasible": None if found.feasible is None else int((~found.feasible).sum()),
     }
@@ -286,7 +317,13 @@ def _candidates(found: Measured) -> NDArray[np.intp]:
     return np.flatnonzero(found.feasible)
 
 
-def _stated_samples(samples: int | None) -> int:
+def _stated_samples(samples: int | None, noise: str | None) -> int:
+    if samples is None and noise is not None:
+        raise InvalidInput(
+            f"noise={noise!r} learns the noise level from repeated trials, and a list has one value for each "
+            "configuration: state samples, if a value is a mean over rows, or sigma, a noise level known beforehand; "
+            f"{STATEMENTS}"
+        )
     if samples is None:
         raise AssumptionsMissing(
             "state samples, the number of rows that a value averages (with cross-validation, the rows of one fold), "

@@ -36,6 +36,8 @@ class ListCertificate(StudyCertificate):
     folds: int = 1
     measure: str = "expected value"  # what a value estimates, in words
     adaptive: bool | None = False  # whether configurations were chosen by earlier values; None: not known
+    listed: int | None = None  # the length of a list fixed in advance, measured or not; None if there is none
+    stratified: str | None = None  # how folds are stratified, if they are known to be
     on_these_rows: float = math.nan  # the measured value of `action`, the mean over folds
     configurations: Sequence[Mapping[str, Any]] = dataclasses.field(default=(), repr=False, compare=False)
     intervals: Array = dataclasses.field(default_factory=lambda: np.empty((0, 2)), repr=False, compare=False)
@@ -112,9 +114,13 @@ class ListCertificate(StudyCertificate):
         better, most = ("larger", "at most") if upwards else ("smaller", "at least")
         other = "finalist" if self.evidence == FRESH_ROWS else "configuration on the list"
         by = f"{better} by more than {self.gap:.4g}" if self.gap > 0.0 else better
-        second = f"No other {other} ({self.tried} in all) has {with_article(self.measure)} that is {by}."
+        count = f"{self.tried} in all"
+        if self.listed is not None and self.listed > self.tried:
+            other, count = "configuration measured", f"{self.tried:,} of the {self.listed:,} on the list"
+        second = f"No other {other} ({count}) has {with_article(self.measure)} that is {by}."
         if self.tried == 1:
             second = "Nothing else was measured, so nothing is known about alternatives."
+        second += self._not_counted
         sure, best = f"with probability at least {confidence(self.delta)}", self.best_possible + 0.0
         fresh = ", if nothing used these rows before" if self.evidence == FRESH_ROWS else ""
         others = "" if self.tried == 1 else f"; the best one's is {most} {best:.4g}"
@@ -135,8 +141,9 @@ class ListCertificate(StudyCertificate):
     def _about_these_rows(self, configuration: str) -> list[str]:
         lines = [
             f"ON THESE ROWS ONLY, the best of {self.tried} is {configuration}, with value {self.on_these_rows:.4g}: "
-            "nothing is guaranteed about new rows.",
-            "None of the others is better on these rows; on new rows, any of them may be, by any amount.",
+            f"nothing is guaranteed about new rows{self._because_stratified}.",
+            "None of the others is better on these rows; on new rows, any of them may be, by any amount."
+            + self._not_counted,
             "A search that reuses the same rows also selects for luck on them. Confirm a few finalists on rows that "
             "it never saw: mb.certify_finalists([(parameters, value), …], samples=…, reward_range=…).",
         ]
@@ -144,12 +151,27 @@ class ListCertificate(StudyCertificate):
             lines.append("If the list was fixed before any value was seen, as a grid is, state fixed_list=True.")
         return lines
 
+    @property
+    def _because_stratified(self) -> str:
+        """Why a list fixed in advance says nothing about new rows."""
+        if self.stratified is None:
+            return ""
+        return (
+            f", because of {self.stratified}: the number of classes is not known without a refitted "
+            "classifier. Use KFold(shuffle=True), or fresh rows"
+        )
+
+    @property
+    def _not_counted(self) -> str:
+        """What was tried and does not count, by reason."""
+        if not self.left_out:
+            return ""
+        return " Not counted: " + ", ".join(f"{n:,} {why}" for why, n in self.left_out.items()) + "."
+
     def reservations(self) -> list[str]:
         lines = self._statements()[2:]
         if self.infeasible is not None:
             lines.append(f"{self.infeasible} of {self.tried} are not known to be feasible, and are not recommended.")
-        if self.left_out:
-            lines.append("Not counted: " + ", ".join(f"{n} {why}" for why, n in self.left_out.items()) + ".")
         if self.unused:
             lines.append("Not used: " + ", ".join(f"{name!r} ({why})" for name, why in self.unused.items()) + ".")
         return lines

@@ -38,6 +38,15 @@ _NOT_MEANS = (
 )
 
 
+@dataclass(frozen=True)
+class Strata:
+    """Folds that have the same shares of classes as all rows."""
+
+    splitter: str
+    classes: int | None  # None: not known
+    folds: int  # that make up all rows; 1 if a splitter does not say
+
+
 @dataclass(frozen=True, eq=False)
 class Measured:
     """Configurations that were all measured on the same rows, or on the same K folds of rows."""
@@ -52,6 +61,7 @@ class Measured:
     left_out: Mapping[str, int] = field(default_factory=dict)
     unused: Mapping[str, str] = field(default_factory=dict)
     feasible: Mask | None = None  # (N,), which are known to satisfy the constraints; None without constraints
+    strata: Strata | None = None  # if folds are known to be stratified
 
     @property
     def is_a_mean(self) -> bool:
@@ -132,7 +142,37 @@ def read_search(history: Any, value: str | None = None) -> Measured:
         scorer=_scorer(search, metric),
         places=np.flatnonzero(counts),
         left_out=left_out,
+        strata=_strata(search, scores.shape[1]),
     )
+
+
+def _strata(search: Any, splits: int) -> Strata | None:
+    """How folds are stratified, if they are: by the splitter, or by default for a classifier."""
+    if search is None:
+        return None
+    cv = getattr(search, "cv", None)
+    classes = _classes(search)
+    if cv is None or isinstance(cv, int):
+        # scikit-learn stratifies by default if the estimator is a classifier and y has classes.
+        return Strata("StratifiedKFold", classes, splits) if _is_classifier(search.estimator) else None
+    named = [kind for kind in _kinds(cv) if "Stratified" in kind]
+    if not named:
+        return None
+    options = getattr(cv, "cvargs", {})  # of repeated splitters
+    folds = options.get("n_splits", getattr(cv, "n_splits", 1)) if isinstance(options, Mapping) else 1
+    return Strata(named[0], classes, 1 if "Shuffle" in named[0] else min(int(folds), splits))
+
+
+def _classes(search: Any) -> int | None:
+    """The number of classes that the refitted model knows; None without one."""
+    found = getattr(getattr(search, "best_estimator_", None), "classes_", None)
+    return len(found) if isinstance(found, np.ndarray) and found.ndim == 1 else None
+
+
+def _is_classifier(estimator: Any) -> bool:
+    tags = getattr(estimator, "__sklearn_tags__", None)
+    kind = getattr(tags(), "estimator_type", None) if callable(tags) else None
+    return kind == "classifier" or "ClassifierMixin" in _kinds(estimator)
 
 
 def _kinds(search: Any) -> list[str]:

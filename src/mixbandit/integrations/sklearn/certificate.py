@@ -29,7 +29,6 @@ class FoldCertificate(ListCertificate):
     """
 
     evaluated: int = 0  # the folds of `action` that were evaluated
-    listed: int | None = None  # the length of a list fixed in advance; None if configurations were infinitely many
 
     def of(self, parameters: Mapping[str, Any]) -> Worth:
         """What is known about the K-fold mean of a configuration that was tried."""
@@ -45,10 +44,10 @@ class FoldCertificate(ListCertificate):
         else:
             what = f"its {mean} on these rows is not known, and no reward_range bounds it"
         rest = self.tried - 1
-        who = "The other one tried does not have" if rest == 1 else f"None of the {rest} others tried has"
+        who = "The other configuration does not have" if rest == 1 else f"None of the {rest} others has"
         others = f"{who} a {mean} that is larger"
         if self.tried == 1:
-            others = "Nothing else was tried."
+            others = "Nothing else has a score." if self.left_out else "Nothing else was tried."
         elif not np.isfinite(self.gap):
             others = (
                 f"Other configurations have folds that were not evaluated, and no reward_range bounds their {mean}s."
@@ -57,7 +56,7 @@ class FoldCertificate(ListCertificate):
             others += f" by more than {self.gap:.4g}."
         else:
             others += "."
-        lines = [f"Use {configuration}: {what}; nothing is guaranteed about new rows.", others]
+        lines = [f"Use {configuration}: {what}; nothing is guaranteed about new rows.", others + self._not_counted]
         if self.assumptions:
             lines.append(f"All of this holds together {sure}, given {self.assumptions}.")
         else:
