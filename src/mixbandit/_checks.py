@@ -69,7 +69,7 @@ def as_float_array(value: ArrayLike, name: str) -> Array:
 
 
 def _converted(value: Any) -> Array:
-    _refuse_masked(value)
+    refuse_masked(value)
     if type(value) not in _LISTS:
         _refuse_gradient(value)
         if isinstance(value, bytes | bytearray):  # numpy would read the bytes as small integers
@@ -94,7 +94,7 @@ def _refuse_gradient(value: Any) -> None:
         raise TypeError("it carries a gradient: detach it first")
 
 
-def _refuse_masked(value: Any) -> None:
+def refuse_masked(value: Any) -> None:
     """Numpy drops masks in np.asarray, also those of arrays inside lists."""
     if not isinstance(value, list | tuple):
         if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
@@ -108,7 +108,7 @@ def _refuse_masked(value: Any) -> None:
         if not kinds <= _LISTS:
             for part in level:
                 if not isinstance(part, list | tuple):
-                    _refuse_masked(part)
+                    refuse_masked(part)
             level = [part for part in level if isinstance(part, list | tuple)]
         level = list(itertools.chain.from_iterable(level))
 
@@ -129,7 +129,7 @@ def as_reward(value: Any, name: str) -> float:
 
 
 def _number(value: Any) -> float:
-    _refuse_masked(value)
+    refuse_masked(value)
     if isinstance(value, bool | np.timedelta64):  # both count as integers
         raise TypeError(f"a {type(value).__name__}")
     if isinstance(value, Real | Decimal):

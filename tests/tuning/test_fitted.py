@@ -1,6 +1,9 @@
-"""`certify_fitted`: the accuracy of fitted classifiers on fresh rows."""
+"""`certify_fitted`: names, labels and words; `test_fitted_scores` has the scores."""
+
+import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import binom, binomtest, loguniform
 from sklearn.datasets import load_breast_cancer
@@ -34,7 +37,10 @@ def test_a_search_is_certified_by_the_model_that_it_refitted():
     assert found.interval == pytest.approx(exact(value, 0.95))
     assert found.parameters == search.best_params_
     assert found.on_these_rows == value
-    told = f"is at least {found.interval[0]:.4g} (measured: {value:.4g}), with probability at least 0.95"
+    assert found.guaranteed == pytest.approx(exact(value, 0.9)[0])  # one-sided: δ is not halved
+    majority = max(Y_FRESH.mean(), 1 - Y_FRESH.mean())
+    beside = f"measured: {value:.4g}; always predicting the majority class scores {majority:.4g}"
+    told = f"is at least {found.guaranteed:.4g} ({beside}), with probability at least 0.95"
     assert f"on new rows its accuracy {told}" in str(found)
     assert "Nothing else was measured" in str(found)
 
@@ -109,12 +115,61 @@ def test_parameters_drawn_by_numpy_read_as_plain_numbers():
     assert "np.float64" not in found.details() + mb.report(found)
 
 
-def test_a_search_by_another_score_is_told_that_this_is_about_accuracy():
-    search = GridSearchCV(PIPELINE, {"logisticregression__C": [0.1, 1.0]}, scoring="f1").fit(X, y)
-    assert "'f1': this is about accuracy" in mb.certify_fitted(search, X_FRESH, Y_FRESH).details()
-
-
 def test_a_report_on_one_model_promises_nothing_about_others(fitted):
     page = mb.report(mb.certify_fitted(fitted, X_FRESH, Y_FRESH))
     assert "Left to gain" not in page
     assert "from 1 configuration." in page
+
+
+class Constant:
+    def __init__(self, answer):
+        self.answer = answer
+
+    def predict(self, rows):
+        return np.full(len(rows), self.answer)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (np.ma.array([1, 1, 1, 0], mask=[0, 1, 1, 0]), "masked"),
+        (np.array([1, None, 1, 0], dtype=object), "no missing labels, got None in row 1"),
+        (pd.Series([1, pd.NA, 1, 0], dtype="Int64"), r"no missing labels, got .* in row 1"),
+        (pd.Series(["a", pd.NA, "a", "b"], dtype=object), "no missing labels, got <NA> in row 1"),
+        (pd.array([True, None, True, False], dtype="boolean"), "no missing labels"),
+        (pd.Categorical(["a", None, "a", "b"]), "no missing labels"),
+        (np.array([1, np.nan, 1, 0], dtype=object), "no missing labels"),
+        (np.array([[1], {2}, [3], 4, 5], dtype=object)[1:], "hashable labels"),
+        (np.array(["2026-01-01", "NaT", "2026-01-01", "2026-01-02"], dtype="datetime64[D]"), "no missing labels"),
+    ],
+)
+def test_labels_that_are_missing_or_no_labels(labels, message):
+    with pytest.raises(mb.InvalidInput, match=message):
+        mb.certify_fitted(Constant(1), np.zeros((4, 1)), labels)
+
+
+def test_predictions_that_are_missing():
+    class Masked(Constant):
+        def predict(self, rows):
+            return np.ma.array(np.ones(len(rows)), mask=np.arange(len(rows)) == 0)
+
+    for model, message in ((Masked(1), "masked"), (Constant(None), "predictions must have no missing labels")):
+        with pytest.raises(mb.InvalidInput, match=message):
+            mb.certify_fitted(model, np.zeros((4, 1)), [1, 1, 1, 0])
+
+
+def test_names_that_read_alike_are_two_models():
+    found = mb.certify_fitted({1: Constant(1), "1": Constant(0)}, np.zeros((30, 1)), [1] * 29 + [0])
+    assert found.of({"model": 1}).lower > found.of({"model": "1"}).upper
+    assert found.parameters == {"model": 1}
+
+
+def test_the_sentences_say_what_holds_with_which_probability(fitted):
+    found = mb.certify_fitted({"a": fitted, "b": Constant(1)}, X_FRESH, Y_FRESH, delta=0.1)
+    told = found.details()
+    assert found.interval[0] < found.guaranteed < found.on_these_rows
+    assert "The bound of the first line is one-sided. Two-sided, the accuracy lies in" in told
+    assert "everything at once holds with probability at least 0.85" in told
+    assert f"at least {found.guaranteed:.4g}" in str(found)
+    assert f"at least {found.guaranteed:.3g}" in mb.report(found)
+    assert json.loads(json.dumps(found.to_dict()))["guaranteed"] == found.guaranteed

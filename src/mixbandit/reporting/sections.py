@@ -44,6 +44,8 @@ def tiles(certificate: StudyCertificate, course: Course | None) -> str:
     """The figures of the verdict, beside the value that one would have believed without it."""
     upwards, held = certificate.direction == "maximize", _says_something(certificate)
     low, high = certificate.interval
+    if isinstance(certificate, ListCertificate):
+        low = high = certificate.guaranteed
     worth = f"at least {number(low)}" if upwards else f"at most {number(high)}"
     sure = f"with probability {confidence(certificate.delta)}"
     what = certificate.measure if isinstance(certificate, ListCertificate) else "expected value"

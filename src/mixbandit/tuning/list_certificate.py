@@ -47,6 +47,11 @@ class ListCertificate(StudyCertificate):
         """Whether anything is guaranteed about new rows."""
         return self.trusted and self.about == NEW_ROWS
 
+    @property
+    def guaranteed(self) -> float:
+        """The bound that the first line states."""
+        return self.interval[0] if self.direction == "maximize" else self.interval[1]
+
     def of(self, parameters: Mapping[str, Any]) -> Worth:
         """What is known about the expected value, on new rows, of a configuration on the list.
 
