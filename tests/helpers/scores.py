@@ -1,6 +1,7 @@
 """Searches and scores on feature maps and sequences, as the tests write them down."""
 
 from mixbandit import search
+from mixbandit.bandits import Optimism
 from mixbandit.models import FeatureModel
 from mixbandit.sets import Point
 
@@ -10,8 +11,8 @@ def linear(theta):
 
 
 def optimism(cs, alpha=None, exploration=1.0):
-    """Centre + exploration·half-width of the intervals of a sequence."""
-    return cs.moment.at(alpha).scaled(exploration)
+    """Estimate + exploration·(upper bound − estimate) of a sequence."""
+    return Optimism(alpha, exploration).score(cs.moment)
 
 
 def search_box(score, features, box, rng, **options):

@@ -24,7 +24,7 @@ Words = dict[str, Any]
 
 
 class UCB(Policy):
-    """Play the action with the largest centre + `exploration`·half-width of its interval; at 1, the upper bound.
+    """Play the action with the largest estimate + `exploration`·(upper bound − estimate); at 1, the upper bound.
 
     With `alpha` it acts on closed-form bounds at that multiplier (AMM-UCB), or, given a list of them, on the best such
     bound for each action (DMM-UCB); with None, on the exact bounds (CMM-UCB). `exploration` below 1 is greedier and
@@ -38,7 +38,7 @@ class UCB(Policy):
     alpha: float | tuple[float, ...] | None = setting(
         "rule.alpha", "The multiplier, or several, of the bounds it acts on; None for exact bounds."
     )
-    exploration: float = setting("rule.exploration", "The factor on half-widths, for acting.")
+    exploration: float = setting("rule.exploration", "The factor on upper bound − estimate, for acting.")
 
     def __init__(
         self,

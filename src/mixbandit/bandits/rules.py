@@ -90,7 +90,9 @@ class ActingRule(abc.ABC):
 
 
 class Optimism(ActingRule):
-    """Play the largest centre + `exploration`·half-width of an interval; at 1, the upper bound.
+    """Play the largest estimate + `exploration`·(upper bound − estimate); at 1, the upper bound.
+
+    Estimates are those of ridge regression. A known range of rewards limits what is reported, and not these scores.
 
     With `alpha` it acts on closed-form bounds at that multiplier, or, given a list, on the best such bound for each
     action; with None, on exact bounds.
@@ -112,17 +114,21 @@ class Optimism(ActingRule):
     def prepare(self, moment: Moment) -> None:
         moment.at(self.alpha)
 
-    def select(self, moment: Moment, field: Field, round_: int) -> Selection:
-        score = moment.at(self.alpha)
+    def score(self, moment: Moment) -> Any:
+        """What it maximises."""
+        within = moment.at(self.alpha)
         if self.exploration == 1.0:
-            found = field.maximise(score)
-            return found, found.value
-        return field.maximise(score.scaled(self.exploration)), None
+            return within
+        return within.scaled(self.exploration, moment.closed_form.scaled(0.0))
+
+    def select(self, moment: Moment, field: Field, round_: int) -> Selection:
+        found = field.maximise(self.score(moment))
+        return found, found.value if self.exploration == 1.0 else None
 
     def select_many(
         self, moment: Moment, rows: Array, directions: Any, arms: int, round_: int, rng: np.random.Generator
     ) -> tuple[NDArray[np.int64], Array | None]:
-        indices, best = best_arms(moment.at(self.alpha).scaled(self.exploration), directions, arms, rng)
+        indices, best = best_arms(self.score(moment), directions, arms, rng)
         return indices, best if self.exploration == 1.0 else None
 
     def worst_case(self, moment: Moment) -> str:

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 
 from mixbandit._checks import Array, as_float_array, as_rows, as_vector, check_finite, shown
 from mixbandit.actions import Arms
-from mixbandit.bandits import CMMUCB, Policy
+from mixbandit.bandits import CMMUCB, Optimism, Policy
 from mixbandit.bandits.named import Named
 from mixbandit.errors import InvalidInput
 from mixbandit.integrations.algorithm import Algorithm
@@ -56,6 +56,7 @@ class _Known(NamedTuple):
     lower: Array
     upper: Array
     estimates: Array
+    scores: Array  # what is played is the largest
 
 
 class MixBanditMAB:
@@ -104,7 +105,6 @@ class MixBanditMAB:
         if explores is None:
             name = learning_policy.__name__
             raise InvalidInput(f"{name} does not act on bounds for single arms: use CMMUCB, AMMUCB, OFUL or Greedy")
-        self._exploration = float(explores)
         self._state = _State(_as_arms(arms), None)
 
     def __repr__(self) -> str:
@@ -161,12 +161,10 @@ class MixBanditMAB:
     def predict(self, contexts: ArrayLike | None = None) -> Any:
         """The arm to play, or a list of arms for several contexts: the largest upper bound.
 
-        With `exploration`, the largest centre + exploration·half-width. Ties are broken at random, the same way until
-        there are new rewards.
+        With `exploration`, the largest estimate + exploration·(upper bound − estimate), not limited by `reward_range`.
+        Ties are broken at random, the same way until there are new rewards.
         """
-        known, model = self._known(contexts), self._fitted()
-        half_widths = 0.5 * (known.upper - known.lower)
-        scores = known.lower + (1.0 + self._exploration) * half_widths
+        scores, model = self._known(contexts).scores, self._fitted()
         draws = np.random.default_rng((self._algorithm.seed, _rewards(model))).random(scores.shape)
         chosen = np.where(scores == scores.max(axis=1, keepdims=True), draws, -1.0).argmax(axis=1)
         return _one_or_list([self._state.arms[index] for index in chosen.tolist()])
@@ -232,8 +230,10 @@ class MixBanditMAB:
             policy = model.policies[arm]
             # A decision for each context, with nothing else to choose from.
             found = policy.choose_many(arms=rows[:, None, :])
-            low, high = policy.moment.closed_form.interval(policy.moment.directions(rows))
-            columns.append((found.lower, found.upper, np.clip(0.5 * (low + high), found.lower, found.upper)))
+            moment, directions = policy.moment, policy.moment.directions(rows)
+            expected = np.clip(moment.closed_form.scaled(0.0).maximum(directions), found.lower, found.upper)
+            assert isinstance(policy.rule, Optimism)
+            columns.append((found.lower, found.upper, expected, policy.rule.score(moment).maximum(directions)))
         return _Known(*(np.stack(parts, axis=1) for parts in zip(*columns, strict=True)))
 
     def _by_arm(self, values: list[list[Any]]) -> Any:

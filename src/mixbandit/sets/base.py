@@ -180,8 +180,11 @@ class ConfidenceSet(Protocol):
         """A larger set with a cheaper support function, tight near the direction `near`; None if there is none."""
         ...
 
-    def scaled(self, factor: float) -> Any:
-        """A score: centre + factor·half-width of the interval in every direction."""
+    def scaled(self, factor: float, estimate: ConfidenceSet) -> Any:
+        """A score: the estimate + factor·(upper bound − estimate) in every direction.
+
+        The estimate is the maximum over the set `estimate`, which has a single point; an ellipsoid has its own centre.
+        """
         ...
 
     def opened(self) -> ConfidenceSet:

@@ -32,7 +32,7 @@ import numpy as np
 from mixbandit._checks import Array
 from mixbandit._lazy import lapack, lazy
 from mixbandit.data import Decomposed, length, squares
-from mixbandit.sets.base import BALL, CLOSED_FORM, INTERIOR, Maximum, Searched, SingleEnds
+from mixbandit.sets.base import BALL, CLOSED_FORM, INTERIOR, ConfidenceSet, Maximum, Searched, SingleEnds
 from mixbandit.sets.ellipsoid import Ellipsoid
 from mixbandit.sets.leaning import Leaning
 from mixbandit.sets.likelihood import Likelihood, Point, root_of, solve
@@ -388,9 +388,9 @@ class LikelihoodSet(Searched, SingleEnds):
     def ceiling(self, near: Any = None) -> Any:
         return self.closed_forms if self._exact else self.ellipsoids[0]
 
-    def scaled(self, factor: float) -> LikelihoodSet | Leaning:
-        """Centre + factor·half-width of intervals, as a score."""
-        return self if factor == 1.0 else Leaning(self, factor)
+    def scaled(self, factor: float, estimate: ConfidenceSet) -> LikelihoodSet | Leaning:
+        """Estimate + factor·(upper bound − estimate), as a score."""
+        return self if factor == 1.0 else Leaning(self, factor, estimate)
 
     def opened(self) -> LikelihoodSet:
         return self._opened if self.is_empty else self

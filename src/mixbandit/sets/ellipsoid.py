@@ -18,7 +18,7 @@ import numpy as np
 from mixbandit._checks import Array
 from mixbandit._compiling import Kernel, kernel
 from mixbandit.data import SAFE_SIZE, Decomposed, Ridge, RidgeRegression, length, squares
-from mixbandit.sets.base import CLOSED_FORM, Ball, Form, Maximum, Searched, SingleEnds
+from mixbandit.sets.base import CLOSED_FORM, Ball, ConfidenceSet, Form, Maximum, Searched, SingleEnds
 
 # Compiled code looks for the best of directions with up to this many entries, if it takes no more than this many
 # products; beyond, matrix products are faster.
@@ -66,7 +66,7 @@ class Ellipsoid(Searched, SingleEnds, abc.ABC):
             np.log1p(np.minimum(self.widths(directions), 1.0 / SAFE_SIZE) ** 2)
         )  # squares must not overflow
 
-    def scaled(self, factor: float) -> Ellipsoid:
+    def scaled(self, factor: float, estimate: ConfidenceSet | None = None) -> Ellipsoid:
         """The ellipsoid with `factor` times the radius; its bounds are this one's centre + factor·half-width."""
         if factor == 1.0:
             return self

@@ -12,7 +12,7 @@ from mixbandit._checks import Array
 from mixbandit._lazy import lazy
 from mixbandit.data import SAFE_SIZE
 from mixbandit.sets import krylov
-from mixbandit.sets.base import ELLIPSOID, INTERIOR, Form, Maximum, Searched
+from mixbandit.sets.base import ELLIPSOID, INTERIOR, ConfidenceSet, Form, Maximum, Searched
 from mixbandit.sets.eigen import Eigenbasis, eigenbasis
 from mixbandit.sets.ellipsoid import RidgeEllipsoid
 from mixbandit.sets.leaning import Leaning
@@ -131,9 +131,9 @@ class KrylovBall(Searched):
     def ceiling(self, near: Any = None) -> RidgeEllipsoid | None:
         return self._outer if near is None else None
 
-    def scaled(self, factor: float) -> KrylovBall | Leaning:
-        """Centre + factor·half-width of intervals, as a score."""
-        return self if factor == 1.0 else Leaning(self, factor)
+    def scaled(self, factor: float, estimate: ConfidenceSet) -> KrylovBall | Leaning:
+        """Estimate + factor·(upper bound − estimate), as a score."""
+        return self if factor == 1.0 else Leaning(self, factor, estimate)
 
     def opened(self) -> KrylovBall:
         return self

@@ -1,4 +1,4 @@
-"""Intervals of a set with their half-widths scaled, as a score: for sets whose intervals have no linear centre."""
+"""Upper bounds of a set with their distance from an estimate scaled, as a score: for sets without a linear centre."""
 
 from __future__ import annotations
 
@@ -14,19 +14,22 @@ if TYPE_CHECKING:
 
 
 class Leaning(Searched):
-    """Centre + factor·half-width of the interval of a set in every direction; the upper bound at factor 1."""
+    """Estimate + factor·(upper bound − estimate) in every direction; the upper bound at factor 1.
 
-    def __init__(self, set_: ConfidenceSet, factor: float) -> None:
-        self._set = set_
-        self._on_upper, self._on_lower = 0.5 * (1.0 + factor), 0.5 * (1.0 - factor)
+    The estimate is that of ridge regression and not the middle of the interval: where the norm bound binds, the middle
+    lies elsewhere, and a tighter norm bound would move it away from what the rewards say.
+    """
+
+    def __init__(self, set_: ConfidenceSet, factor: float, estimate: ConfidenceSet) -> None:
+        self._set, self._factor, self._estimate = set_, factor, estimate
 
     def maximum(self, directions: Any) -> Array:
-        upper, lower = self._set.maximum(directions), self._set.maximum(-directions)
-        return np.asarray(self._on_upper * upper - self._on_lower * lower)
+        expected = self._estimate.maximum(directions)
+        return np.asarray(expected + self._factor * (self._set.maximum(directions) - expected))
 
     def support(self, directions: Any) -> Maximum:
-        upper, lower = self._set.support(directions), self._set.support(-directions)
+        upper, expected = self._set.support(directions), self._estimate.support(directions)
         return upper._replace(
-            value=self._on_upper * upper.value - self._on_lower * lower.value,
-            points=self._on_upper * upper.points + self._on_lower * lower.points,
+            value=expected.value + self._factor * (upper.value - expected.value),
+            points=(1.0 - self._factor) * expected.points + self._factor * upper.points,
         )

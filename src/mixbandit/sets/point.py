@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mixbandit._checks import Array
-from mixbandit.sets.base import CLOSED_FORM, Form, Maximum, Searched, SingleEnds
+from mixbandit.sets.base import CLOSED_FORM, ConfidenceSet, Form, Maximum, Searched, SingleEnds
 
 
 class Point(Searched, SingleEnds):
@@ -31,7 +31,7 @@ class Point(Searched, SingleEnds):
         points = np.broadcast_to(self._theta, directions.shape)
         return Maximum(self.maximum(directions), points, np.zeros(n), np.full(n, CLOSED_FORM))
 
-    def scaled(self, factor: float) -> Point:
+    def scaled(self, factor: float, estimate: ConfidenceSet | None = None) -> Point:
         return self
 
     def opened(self) -> Point:

@@ -22,7 +22,7 @@ from mixbandit._checks import LARGEST_MULTIPLIER, SMALLEST_MULTIPLIER, Array
 from mixbandit._compiling import Kernel, kernel
 from mixbandit.data import Decomposed, Ridged, length, widened
 from mixbandit.sets import dual
-from mixbandit.sets.base import CUT, ORIGIN, Form, Maximum, Searched, SingleEnds
+from mixbandit.sets.base import CUT, ORIGIN, ConfidenceSet, Form, Maximum, Searched, SingleEnds
 from mixbandit.sets.ellipsoid import SpectralEllipsoid
 from mixbandit.sets.leaning import Leaning
 
@@ -106,9 +106,9 @@ class ResidualBall(Searched, SingleEnds):
             _NULL_TOLERANCE,
         )  # fmt: skip
 
-    def scaled(self, factor: float) -> ResidualBall | Leaning:
-        """Centre + factor·half-width of intervals, as a score."""
-        return self if factor == 1.0 else Leaning(self, factor)
+    def scaled(self, factor: float, estimate: ConfidenceSet) -> ResidualBall | Leaning:
+        """Estimate + factor·(upper bound − estimate), as a score."""
+        return self if factor == 1.0 else Leaning(self, factor, estimate)
 
     def opened(self) -> ResidualBall:
         """The set, or the least larger residual ball that meets the norm ball, plus the margin if it is empty."""

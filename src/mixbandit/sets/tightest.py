@@ -35,8 +35,8 @@ class Tightest(Searched, SingleEnds):
     def ceiling(self, near: Any = None) -> ConfidenceSet:
         return self._members[0]
 
-    def scaled(self, factor: float) -> Any:
-        return self if factor == 1.0 else Leaning(self, factor)
+    def scaled(self, factor: float, estimate: ConfidenceSet) -> Any:
+        return self if factor == 1.0 else Leaning(self, factor, estimate)
 
     def opened(self) -> Tightest:
         return Tightest([member.opened() for member in self._members])

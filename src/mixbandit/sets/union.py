@@ -45,9 +45,9 @@ class Union(Searched, SingleEnds):
             return None
         return Union([each or member for each, member in zip(cheaper, self.members, strict=True)], self.left)
 
-    def scaled(self, factor: float) -> Union | Leaning:
-        """Centre + factor·half-width of intervals, as a score."""
-        return self if factor == 1.0 else Leaning(self, factor)
+    def scaled(self, factor: float, estimate: ConfidenceSet) -> Union | Leaning:
+        """Estimate + factor·(upper bound − estimate), as a score."""
+        return self if factor == 1.0 else Leaning(self, factor, estimate)
 
     def opened(self) -> Union:
         """The members that are left with an interior each; all of them if none is left."""
