@@ -25,7 +25,7 @@ def measured(choices: int) -> dict[str, float]:
     """Seconds by step, and the peak memory of this process in MB."""
     space = mb.Space({"x": mb.Float(0, 1), "c": mb.Categorical([f"c{i}" for i in range(choices)])})
     worth = np.random.default_rng(0).uniform(size=choices)
-    tuner = mb.Tuner(space, reward_range=(0, 1), samples=100, initial=0, rng=0)
+    tuner = mb.Tuner(space, reward_range=(0, 1), samples=100, rows="fresh", initial=0, rng=0)
     for parameters in space.sample(TRIALS, rng=1):
         value = 0.3 * parameters["x"] + 0.6 * worth[int(parameters["c"][1:])]
         tuner.tell(tuner.adopt(parameters), float(value))

@@ -22,7 +22,7 @@ from mixbandit.paper.store import write_table
 from mixbandit.tuning.repeats import Repeats, scatter_of_repeats
 
 SAMPLES, DELTA, SEED = 100, 0.05, 0
-KNOWN = mb.Assumptions(reward_range=(0.0, 1.0), samples=SAMPLES, delta=DELTA)
+KNOWN = mb.Assumptions(reward_range=(0.0, 1.0), samples=SAMPLES, rows="fresh", delta=DELTA)
 SPREADS = (1.0, 1.4, 1.8, 2.5)
 
 

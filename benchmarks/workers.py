@@ -38,7 +38,7 @@ from mixbandit.integrations.optuna import MixBanditSampler
 from mixbandit.paper.store import write_table
 
 STUDY, SEED = "workers", 0
-KNOWN = mb.Assumptions(reward_range=(0.0, 1.0), samples=100)
+KNOWN = mb.Assumptions(reward_range=(0.0, 1.0), samples=100, rows="fresh")
 # A study ends when this many of its trials have a value or are being run.
 COUNTED = (TrialState.COMPLETE, TrialState.RUNNING)
 

@@ -37,7 +37,7 @@ def accuracy(parameters: dict[str, float]) -> float:
 
 present = {"C": 1.0, "gamma": 0.01}  # the setting in use
 space = {"C": mb.Float(1e-1, 1e3, log=True), "gamma": mb.Float(1e-4, 1.0, log=True)}
-tuner = mb.Tuner(space, reward_range=(0, 1), samples=100, rng=0)
+tuner = mb.Tuner(space, reward_range=(0, 1), samples=100, rows="fresh", rng=0)
 for _ in range(5):
     tuner.tell(tuner.adopt(present), accuracy(present))
 for _ in range(40):

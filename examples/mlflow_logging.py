@@ -34,7 +34,7 @@ def objective(trial: optuna.Trial) -> float:
     return float(np.random.default_rng(trial.number).binomial(100, expected)) / 100
 
 
-sampler = MixBanditSampler(reward_range=(0, 1), samples=100, seed=0)
+sampler = MixBanditSampler(reward_range=(0, 1), samples=100, rows="fresh", seed=0)
 study = optuna.create_study(study_name="svm", direction="maximize", sampler=sampler)
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", FutureWarning)  # Optuna 6 will drop the callback from optuna-integration

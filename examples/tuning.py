@@ -42,7 +42,7 @@ def accuracy(parameters: dict[str, object]) -> float:
 
 
 out = Path("out/examples")
-known = mb.Assumptions(reward_range=(0, 1), samples=100)  # a value is the mean of 100 results in [0, 1]
+known = mb.Assumptions(reward_range=(0, 1), samples=100, rows="fresh")  # a value is the mean of 100 results in [0, 1]
 tuner = mb.Tuner(space, known, rng=0)
 for _ in range(40):
     trial = tuner.ask()

@@ -49,7 +49,7 @@ if alone:
     journal.parent.mkdir(parents=True, exist_ok=True)
     journal.unlink(missing_ok=True)  # of an earlier run of this example
 address, name, trials = (str(journal), "svm", "20") if alone else sys.argv[1:]
-sampler = MixBanditSampler(reward_range=(0, 1), samples=100, seed=0 if alone else None)
+sampler = MixBanditSampler(reward_range=(0, 1), samples=100, rows="fresh", seed=0 if alone else None)
 study = optuna.create_study(
     storage=opened(address), study_name=name, direction="maximize", sampler=sampler, load_if_exists=True
 )

@@ -139,7 +139,9 @@ def _certified(cells: dict[tuple[str, str, str], Cell]) -> list[tuple[str, ...]]
             for row in cell.rows if cell is not None else []:
                 told = map(float, row["values"].split())
                 history = list(zip(json.loads(row["parameters"]), told, strict=True))
-                found = Tuner(task.space, reward_range=(0.0, 1.0), samples=SAMPLES).learn(history).recommend()
+                found = (
+                    Tuner(task.space, reward_range=(0.0, 1.0), samples=SAMPLES, rows="fresh").learn(history).recommend()
+                )
                 best.append(float(row["recommended"]))
                 worth.append(task.worth(found.parameters)[0])
                 lower.append(found.interval[0])
@@ -163,7 +165,9 @@ def _widths(cells: dict[tuple[str, str, str], Cell]) -> list[tuple[str, ...]]:
         space, widths = make(name, 0).space, []
         for row in cell.first(ABLATION_SEEDS).rows:
             history = list(zip(json.loads(row["parameters"]), map(float, row["values"].split()), strict=True))
-            tuners = (Tuner(space, reward_range=(0.0, 1.0), samples=SAMPLES).learn(history[:n]) for n in LOOKS)
+            tuners = (
+                Tuner(space, reward_range=(0.0, 1.0), samples=SAMPLES, rows="fresh").learn(history[:n]) for n in LOOKS
+            )
             widths.append([high - low for low, high in (tuner.recommend().interval for tuner in tuners)])
         rows.append((name, str(len(space)), *(f"{width:.2f}" for width in np.mean(widths, axis=0))))
     return rows

@@ -6,7 +6,7 @@ import pytest
 
 import mixbandit as mb
 from mixbandit.integrations.optuna import MixBanditSampler
-from mixbandit.tuning import assumptions, modelling
+from mixbandit.tuning import assumptions, default_model, modelling
 from mixbandit.tuning.default_model import default_features, default_kernel, default_suspects, in_words
 from tests.helpers.runs import SPACE, noisy
 
@@ -15,7 +15,7 @@ STATED = {"reward_range": (0.0, 1.0), "samples": 100, "rows": "fresh"}
 
 @pytest.fixture
 def few(monkeypatch):
-    for module in (assumptions, modelling):
+    for module in (assumptions, default_model, modelling):
         monkeypatch.setattr(module, "MOST_ROWS", 20)
     return 20
 

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, RandomizedSearchCV
+from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, KFold, RandomizedSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
@@ -26,7 +26,7 @@ STATED = {"reward_range": (0, 1), "samples": 60}
 
 
 def fitted(scoring=None, refit=True, grid=GRID, kind=GridSearchCV):
-    return kind(DecisionTreeClassifier(random_state=0), grid, cv=4, scoring=scoring, refit=refit).fit(X, Y)
+    return kind(DecisionTreeClassifier(random_state=0), grid, cv=KFold(4), scoring=scoring, refit=refit).fit(X, Y)
 
 
 @pytest.fixture(scope="module")

@@ -167,6 +167,8 @@ def on_a_fixed_list(found: Measured, known: Assumptions) -> ListCertificate:
     if found.strata is not None and samples is not None and found.strata.classes is None:
         return on_these_rows(found, known)
     given = "a list whose configurations and length were fixed before any value on these rows was seen"
+    if found.values.shape[1] > 1 and not found.knows_folds:
+        given += ", folds that are not stratified"
     return _certified(found, known.towards(found.direction), samples, FIXED_LIST, given)
 
 

@@ -62,6 +62,7 @@ class Measured:
     unused: Mapping[str, str] = field(default_factory=dict)
     feasible: Mask | None = None  # (N,), which are known to satisfy the constraints; None without constraints
     strata: Strata | None = None  # if folds are known to be stratified
+    knows_folds: bool = False  # whether it is known if they are
 
     @property
     def is_a_mean(self) -> bool:
@@ -143,6 +144,7 @@ def read_search(history: Any, value: str | None = None) -> Measured:
         places=np.flatnonzero(counts),
         left_out=left_out,
         strata=_strata(search, scores.shape[1]),
+        knows_folds=search is not None,
     )
 
 
@@ -154,7 +156,9 @@ def _strata(search: Any, splits: int) -> Strata | None:
     classes = _classes(search)
     if cv is None or isinstance(cv, int):
         # scikit-learn stratifies by default if the estimator is a classifier and y has classes.
-        return Strata("StratifiedKFold", classes, splits) if _is_classifier(search.estimator) else None
+        return (
+            Strata("StratifiedKFold", classes, splits) if _is_classifier(getattr(search, "estimator", None)) else None
+        )
     named = [kind for kind in _kinds(cv) if "Stratified" in kind]
     if not named:
         return None

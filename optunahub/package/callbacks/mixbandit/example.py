@@ -18,7 +18,7 @@ def objective(trial: optuna.Trial) -> float:
 
 if __name__ == "__main__":
     module = optunahub.load_module(package="callbacks/mixbandit")
-    known = mixbandit.Assumptions(reward_range=(0, 1), samples=100)
+    known = mixbandit.Assumptions(reward_range=(0, 1), samples=100, rows="fresh")
     confirm = module.ConfirmFinalists(20, after=40, assumptions=known)
     study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=0))
     study.optimize(objective, n_trials=60, callbacks=[confirm])

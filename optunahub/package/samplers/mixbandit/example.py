@@ -16,7 +16,7 @@ def objective(trial: optuna.Trial) -> float:
 
 if __name__ == "__main__":
     module = optunahub.load_module(package="samplers/mixbandit")
-    sampler = module.MixBanditSampler(seed=0, reward_range=(0, 1), samples=100)
+    sampler = module.MixBanditSampler(seed=0, reward_range=(0, 1), samples=100, rows="fresh")
     study = optuna.create_study(direction="maximize", sampler=sampler)
     study.optimize(objective, n_trials=100)
     print(sampler.certificate(study))
