@@ -228,6 +228,7 @@ INSIDE = {
     "cli": [
         "exits",
         "shared",
+        "journals",
         "storage",
         "demo",
         "stating",

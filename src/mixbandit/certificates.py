@@ -32,6 +32,8 @@ _MAX_EVALUATIONS = 200_000
 _MOST_STEPS = 2_000_000_000
 # Differences of this many directions are bounded at once.
 _CHUNK = 10_000
+# Lower bounds that differ by less than this, relative to their size, tie.
+TIE_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,7 @@ def _over_arms(moment: Moment, arms: Arms) -> Certificate:
     parts = [moment.interval(directions[i : i + _CHUNK]) for i in range(0, len(directions), _CHUNK)]
     lower, upper = (np.concatenate([getattr(part, end) for part in parts]) for end in ("lower", "upper"))
     contradicts = any(part.contradicts for part in parts)
-    best = int(np.argmax(lower))
+    best = _first(moment, directions, lower)
     at_least, optimum = float(lower[best]), float(upper.max())
     gap = min(largest_difference(moment, directions, directions[best]), optimum - at_least)
     return Certificate(
@@ -159,6 +161,15 @@ def _over_box(moment: Moment, box: Box, rng: np.random.Generator, proof: str | N
         trusted=moment.is_trusted and not contradicts,
         **_stamp(moment),
     )
+
+
+def _first(moment: Moment, directions: Any, lower: Array) -> int:
+    """The arm with the largest lower bound; of those that tie, as at the end of a range, the one that looks best."""
+    most = float(lower.max())
+    tied = np.flatnonzero(lower >= most - TIE_TOLERANCE * abs(most))
+    if len(tied) == 1:
+        return int(tied[0])
+    return int(tied[np.argmax(moment.closed_form.scaled(0.0).maximum(directions[tied]))])
 
 
 def largest_difference(moment: Moment, directions: Any, own: Any) -> float:

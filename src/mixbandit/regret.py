@@ -37,6 +37,7 @@ class RegretBound:
     delta: float
     guarantee: str = "anytime"
     trusted: bool = True  # False: the assumptions are refuted
+    condition: str = ""  # what else must hold, in words
 
     @property
     def best(self) -> float | None:
@@ -68,7 +69,7 @@ class RegretBound:
             lines.append(
                 f"Proven bounds hold with probability at least {confidence(self.delta)}, at all times at once,"
             )
-            lines.append("given what was stated, and that the model holds.")
+            lines.append(f"given what was stated, and that the model holds{self.condition}.")
         if not self.trusted:
             lines.append("WARNING: the data refute the stated assumptions; none of this is guaranteed.")
         return "\n".join(lines)

@@ -19,11 +19,13 @@ def taught(policy, n=9, seed=0):
 
 @pytest.mark.parametrize("exploration", [0.0, 0.2, 1.0, 1.7])
 @pytest.mark.parametrize("alpha", [None, 0.01, 0.3, [0.003, 0.01, 0.1]])
-def test_ucb_plays_centre_plus_exploration_times_half_width(alpha, exploration):
+def test_ucb_plays_estimate_plus_exploration_times_the_way_to_the_upper_bound(alpha, exploration):
     sequence = mb.MartingaleMixture(PHI, **SETTINGS)
     policy = taught(mb.UCB(sequence, ARMS, alpha, exploration, rng=0))
     low, high = (bound(ARMS.actions, alpha) for bound in (sequence.lower, sequence.upper))
-    score = 0.5 * (low + high) + exploration * 0.5 * (high - low)
+    of = alpha if isinstance(alpha, float) else sequence.alpha0  # the closed form whose centre is the ridge estimate
+    estimate = 0.5 * (sequence.lower(ARMS.actions, of) + sequence.upper(ARMS.actions, of))
+    score = estimate + exploration * (high - estimate)
     choice = policy.ask()
     assert score[choice.index] == pytest.approx(score.max(), rel=1e-9)
     assert (choice.lower, choice.upper) == pytest.approx((low[choice.index], high[choice.index]), rel=1e-9)

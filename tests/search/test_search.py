@@ -205,12 +205,15 @@ def test_slopes_agree_with_finite_differences(t):
             np.testing.assert_allclose(slope, expected, rtol=2e-4, atol=2e-6, err_msg=f"{seed} {score}")
 
 
-def test_optimism_is_centre_and_half_width():
+def test_optimism_is_the_estimate_and_a_part_of_the_way_to_the_upper_bound():
     cs, rng = problem(3)
     phi = rng.normal(size=(20, cs.features.dim))
-    centre, half = 0.5 * (cs.upper(phi) + cs.lower(phi)), 0.5 * (cs.upper(phi) - cs.lower(phi))
+    alpha = cs.alpha0
+    centre = 0.5 * (cs.upper(phi, alpha) + cs.lower(phi, alpha))  # of the closed form: ridge regression's
     for exploration in (0.0, 0.3, 1.0, 2.0):
-        np.testing.assert_allclose(optimism(cs, None, exploration).maximum(phi), centre + exploration * half, rtol=1e-9)
+        np.testing.assert_allclose(
+            optimism(cs, None, exploration).maximum(phi), centre + exploration * (cs.upper(phi) - centre), rtol=1e-9
+        )
 
 
 def test_information_per_regret_follows_its_formula():

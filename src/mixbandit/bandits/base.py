@@ -35,6 +35,8 @@ from mixbandit.regret import RegretBound
 from mixbandit.search import QUICK, THOROUGH
 from mixbandit.sequences import Audit, ConfidenceSequence, Moment, setting
 
+# Rewards that were learnt out of order must not have chosen their places themselves.
+_IN_TIME = ", and that when a reward arrives does not depend on its value (strict=True does without this)"
 _OUTSIDE = "a bound on an expected reward lies outside reward_range"
 
 
@@ -122,7 +124,7 @@ class Policy:
         if self.moment.rule.guarantee != "anytime":
             return "The bounds are Bayesian: right on average over the prior. Nothing is guaranteed for this problem."
         return (
-            f"Given {self.moment.stated()}, and {self.moment.model.given}: with probability ≥ "
+            f"Given {self.moment.stated()}, and {self.moment.model.given}{_condition(self.state)}: with probability ≥ "
             f"{confidence(self.moment.rule.delta)}, at all times at once, bounds, proven certificates and proven "
             f"data-dependent regret bounds hold, whatever is chosen. {self.rule.worst_case(self.moment)}"
         )
@@ -270,7 +272,8 @@ class Policy:
         if not found.trusted and not state.refuted:
             self.sequence.refute(_OUTSIDE)
         action = found.action if turn.context is None else found.action[len(turn.context) :]
-        return dataclasses.replace(found, action=action, trusted=not self.state.refuted)
+        given = f"{found.model}{_condition(self.state)}"
+        return dataclasses.replace(found, action=action, trusted=not self.state.refuted, model=given)
 
     def audit(self) -> Audit:
         """What the data so far say about the assumptions; print the result to read it."""
@@ -295,6 +298,7 @@ class Policy:
             delta=state.moment.rule.delta,
             guarantee=state.moment.rule.guarantee,
             trusted=not self.refuted,
+            condition=_condition(self.state),
         )
 
     def state_dict(self) -> dict[str, Any]:
@@ -341,6 +345,11 @@ class Policy:
         if not state.refuted or self.sequence.on_empty == "raise":
             self.sequence.refute(found)
         return self.state
+
+
+def _condition(state: State) -> str:
+    """What else statements rest on, once rewards were learnt in another order than that of play."""
+    return _IN_TIME if state.reordered else ""
 
 
 def _decided(policy: Policy, state: State, offer: many.Offer, *, track_regret: bool) -> Decisions:

@@ -63,6 +63,7 @@ class State(NamedTuple):
     anticipated: Anticipated | None = None
     since: int = 0  # choices from this number on were made at this moment
     crowd: Crowd | None = None  # the feature rows of the pending choices, once there are many
+    reordered: bool = False  # whether rewards were ever learnt in another order than that of play
 
     def awaited(self, choice: Choice | str | int, *, held: bool = False) -> Choice:
         """The choice that waits for its reward or, if `held`, whose reward is held back; InvalidInput for others."""
@@ -114,8 +115,15 @@ class State(NamedTuple):
         settled, widths, refuted = self._settled(choices)
         return State(
             moment, self.seed, self.rounds, pending, held, settled, widths, self.searched, refuted, self.history,
-            self.warm, None, self.rounds, self._crowd_without(choices),
+            self.warm, None, self.rounds, self._crowd_without(choices), self._reorders(choices, pending),
         )  # fmt: skip
+
+    def _reorders(self, choices: list[Choice], pending: persistent.Map) -> bool:
+        """Whether rewards are, or were, learnt before those of earlier choices."""
+        if self.reordered:
+            return True
+        numbers, first = [choice.number for choice in choices], next(persistent.values(pending), None)
+        return numbers != sorted(numbers) or (first is not None and first.number < numbers[-1])
 
     def _crowd_without(self, choices: list[Choice]) -> Crowd | None:
         crowd = self.crowd

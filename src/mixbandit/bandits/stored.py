@@ -74,6 +74,7 @@ def state_dict(policy: Storable) -> dict[str, Any]:
         "account": {"count": state.settled, "widths": state.widths, "searched": state.searched},
         "refuted": state.refuted,
         "warm": state.warm,
+        "reordered": state.reordered,
     }
 
 
@@ -124,6 +125,7 @@ def recalled(fresh: State, stored: Mapping[str, Any], actions: Region | None) ->
         widths=account["widths"],
         searched=account["searched"],
         refuted=stored["refuted"],
+        reordered=stored["reordered"],
         history=history_from_state(stored["history"]),
         warm=_inside(stored["warm"], actions),
     )
@@ -238,6 +240,7 @@ POLICY = record(
         "account": record({"count": count, "widths": optional(real(finite)), "searched": flag}),
         "refuted": flag,
         "warm": optional(array(None, None)),
+        "reordered": Since(flag, False),
         "rule": Since(
             tagged(
                 {

@@ -108,8 +108,8 @@ def _progress(doing: str, total: int) -> Iterator[Callable[[Any], Any]]:
 def tuned(seed: int) -> TuningRun:
     """Tune a support vector machine on half of the Raisin data, and confirm what looks best.
 
-    A value is the accuracy on ROWS rows of the other half, drawn with replacement and anew for every trial. That half is
-    the pool, which is what the certificate is about: the truth is the accuracy on all of it.
+    A value is the accuracy on ROWS rows of the other half, drawn with replacement and anew for every trial. That half
+    is the pool, which is what the certificate is about: the truth is the accuracy on all of it.
     """
     svm = import_extra("sklearn.svm", extra="sklearn").SVC
     data, rng = load_dataset("raisin"), np.random.default_rng(seed)

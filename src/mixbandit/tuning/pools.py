@@ -35,6 +35,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mixbandit._checks import Array
+from mixbandit._words import confidence
 from mixbandit.tuning.assumptions import Assumptions
 from mixbandit.tuning.chernoff import chernoff_ends
 from mixbandit.tuning.evidence import SHARES
@@ -118,6 +119,6 @@ def in_words(found: NewRows, known: Assumptions) -> str:
         return f"Nothing is guaranteed about new rows: {found.unknown}. {_FRESH}."
     worth = f"at least {found.lower + 0.0:.4g}" if known.sign > 0.0 else f"at most {found.upper + 0.0:.4g}"
     return (
-        f"On new rows it is {worth}, also with probability {1 - known.delta:.6g}, if the pool is a sample of new rows "
-        "that trained no model."
+        f"On new rows it is {worth}, also with probability {confidence(known.delta)}, if the pool is a sample of new "
+        "rows that trained no model."
     )
