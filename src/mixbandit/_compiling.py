@@ -41,7 +41,8 @@ def _found(name: str, check: Callable[[Kernel], None]) -> Kernel | None:
         found: Kernel = getattr(importlib.import_module(module), function)
         with _patience():
             check(found)
-    except Exception:  # if numba is broken, numpy does the same
+    except Exception as error:  # if numba is broken, numpy does the same
+        raise_interrupt_in(error)
         logger.warning("numba is installed but does not work; slower numpy code is used", exc_info=True)
         return None
     return _interruptible(found)
@@ -51,18 +52,28 @@ def _interruptible(compiled: Kernel) -> Kernel:
     """The same function, from which Ctrl-C comes out as KeyboardInterrupt.
 
     If it comes while arguments or results are converted, numba returns a result nevertheless, and Python then raises
-    SystemError because of it.
+    SystemError because of it, at each level of C code that it passes.
     """
 
     def call(*arguments: Any) -> Any:
         try:
             return compiled(*arguments)
         except SystemError as error:
-            if isinstance(error.__cause__, KeyboardInterrupt):
-                raise KeyboardInterrupt from error
+            raise_interrupt_in(error)
             raise
 
     return call
+
+
+def raise_interrupt_in(error: BaseException) -> None:
+    """Raise the KeyboardInterrupt that led to an error, however many other errors lie between."""
+    seen, left = set[int](), [error]
+    while left:
+        each = left.pop()
+        if isinstance(each, KeyboardInterrupt):
+            raise each.with_traceback(None) from None
+        seen.add(id(each))
+        left += [e for e in (each.__cause__, each.__context__) if e is not None and id(e) not in seen]
 
 
 @contextlib.contextmanager

@@ -152,7 +152,24 @@ def test_a_long_compilation_says_so_once_and_a_short_one_nothing(monkeypatch, ca
     assert "compiling numerical code" in record.message
 
 
-@pytest.mark.parametrize(("cause", "raised"), [(KeyboardInterrupt(), KeyboardInterrupt), (ValueError(), SystemError)])
+def nested(error, depth=3):
+    """What comes out of C code that calls C code."""
+    for _ in range(depth):
+        outer = SystemError("returned a result with an exception set")
+        outer.__cause__ = error
+        error = outer
+    return error
+
+
+@pytest.mark.parametrize(
+    ("cause", "raised"),
+    [
+        (KeyboardInterrupt(), KeyboardInterrupt),
+        (nested(KeyboardInterrupt()), KeyboardInterrupt),
+        (ValueError(), SystemError),
+        (nested(ValueError()), SystemError),
+    ],
+)
 def test_ctrl_c_comes_out_of_compiled_code_as_itself(cause, raised, monkeypatch):
     def interrupted(*arguments):
         raise SystemError("returned a result with an exception set") from cause  # as Python does
@@ -161,3 +178,11 @@ def test_ctrl_c_comes_out_of_compiled_code_as_itself(cause, raised, monkeypatch)
     call = _compiling._found("mixbandit.sets._compiled.solve_rows", lambda kernel: None)
     with pytest.raises(raised):
         call(1.0)
+
+
+def test_ctrl_c_while_compiled_code_is_checked_is_not_taken_for_broken_numba():
+    def check(kernel):
+        raise nested(KeyboardInterrupt())
+
+    with pytest.raises(KeyboardInterrupt):
+        _compiling._found("mixbandit.sets._compiled.solve_rows", check)

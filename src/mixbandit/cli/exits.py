@@ -24,6 +24,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from mixbandit._compiling import raise_interrupt_in
 from mixbandit.errors import AssumptionsMissing, AssumptionsRefuted, DamagedState, InvalidInput, MixbanditError
 from mixbandit.tuning.tables import masked
 
@@ -79,7 +80,8 @@ class Commands(TyperGroup):
 @contextlib.contextmanager
 def _ending() -> Iterator[None]:
     try:
-        yield
+        with _interrupted():
+            yield
     except KeyboardInterrupt as interrupt:
         raise typer.Exit(code_of(interrupt)) from None
     except BrokenPipeError:
@@ -93,6 +95,16 @@ def _ending() -> Iterator[None]:
         _say("this is a bug in mixbandit: please report it, with the traceback shown by MIXBANDIT_DEBUG=1")
         _trace(error)
         raise typer.Exit(FAILED) from None
+
+
+@contextlib.contextmanager
+def _interrupted() -> Iterator[None]:
+    """Ctrl-C that came out of C code as another error is Ctrl-C nevertheless."""
+    try:
+        yield
+    except SystemError as error:
+        raise_interrupt_in(error)
+        raise
 
 
 def _told(error: MixbanditError | OSError | MemoryError) -> int:
