@@ -46,9 +46,7 @@ def tune(
     study: Annotated[str | None, typer.Option(help="The name of the study. By default MODULE:OBJECTIVE.")] = None,
     jobs: Annotated[
         int,
-        typer.Option(
-            min=1, help="How many processes run trials, at most 8 per core."
-        ),
+        typer.Option(min=1, help="How many processes run trials, at most 8 per core."),
     ] = 1,
     prune: Annotated[
         bool,

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from optuna.pruners import BasePruner
-from optuna.trial import FrozenTrial, Trial, TrialState
+from optuna.trial import FrozenTrial, Trial
 
-from mixbandit.errors import InvalidInput
 from mixbandit.integrations.optuna.certifying import Rest
+from mixbandit.integrations.optuna.storage import begin_new
 from mixbandit.sequences import Moment
 from mixbandit.tuning import Assumptions, Space
 from mixbandit.tuning.certification import judged
@@ -54,11 +54,8 @@ def confirmation(
         return nominated(judgement, finalists, marked(study.get_trials(deepcopy=False), judgement.space))
 
     def begin(finalist: Finalist) -> Trial:
-        if study.get_trials(deepcopy=False, states=(TrialState.WAITING,)):
-            raise InvalidInput("the study has enqueued trials: run them before confirming")
         spare_confirmations(study)
-        study.enqueue_trial(judge().given(finalist.row), user_attrs={NOMINATION: finalist.number})
-        return study.ask()
+        return begin_new(study, judge().given(finalist.row), {NOMINATION: finalist.number})
 
     return Confirmation(n, nominate, judge, begin)
 

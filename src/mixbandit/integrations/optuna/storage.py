@@ -119,6 +119,16 @@ def enqueue(study: Study, parameters: Mapping[str, Any], attributes: Mapping[str
     return study._storage.get_trial(study._storage.create_new_trial(study._study_id, template_trial=waiting))
 
 
+def begin_new(study: Study, parameters: Mapping[str, Any], attributes: Mapping[str, Any]) -> optuna.Trial:
+    """A trial of these parameters that runs from the beginning: it never waits, so that no other process can take it.
+
+    Two processes can take one waiting trial from SQLite, which locks no rows: both run it, and one value is lost.
+    """
+    fixed = {"fixed_params": dict(parameters)}
+    running = create_trial(state=TrialState.RUNNING, system_attrs=fixed, user_attrs=dict(attributes))
+    return optuna.Trial(study, study._storage.create_new_trial(study._study_id, template_trial=running))
+
+
 def begin(study: Study, number: int) -> optuna.Trial | None:
     """Run a certain trial of those that wait, which `study.ask` cannot promise; None if somebody else runs it."""
     # Optuna's cache of a database stores parameters only of trials that it has read: this one may be another process's.
