@@ -171,5 +171,5 @@ def test_the_sentences_say_what_holds_with_which_probability(fitted):
     assert "The bound of the first line is one-sided. Two-sided, the accuracy lies in" in told
     assert "everything at once holds with probability at least 0.85" in told
     assert f"at least {found.guaranteed:.4g}" in str(found)
-    assert f"at least {found.guaranteed:.3g}" in mb.report(found)
+    assert f"<dd>at least {found.guaranteed:.4g}" in mb.report(found)
     assert json.loads(json.dumps(found.to_dict()))["guaranteed"] == found.guaranteed

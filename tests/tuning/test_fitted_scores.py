@@ -146,10 +146,12 @@ def judged(misses, runs, delta):
 
 
 def test_a_wrong_bound_would_be_seen():
-    """A bound that asks for too little evidence is found out by the same judgement."""
+    """A bound too near to what was measured is found out by the same judgement."""
     rng = np.random.default_rng(0)
     runs, truth = 400, 1 / 3
-    bounds = [lowest_mean(rng.choice([0.0, 1.0, 0.5], p=[0.5, 1 / 6, 1 / 3], size=20), -1.0) for _ in range(runs)]
+    draws = [rng.choice([0.0, 1.0, 0.5], p=[0.5, 1 / 6, 1 / 3], size=20) for _ in range(runs)]
+    judged(sum(lowest_mean(draw, math.log(20)) > truth for draw in draws), runs, 0.05)
+    bounds = [0.3 * lowest_mean(draw, math.log(20)) + 0.7 * draw.mean() for draw in draws]
     with pytest.raises(AssertionError):
         judged(sum(bound > truth for bound in bounds), runs, 0.05)
 

@@ -158,7 +158,7 @@ def _labels(y: Any, name: str) -> list[Any]:
         raise InvalidInput(f"{name} must be a vector with one label per row: {error}") from error
     if labels.ndim != 1 or not len(labels):
         raise InvalidInput(f"{name} must be a vector with one label per row, got {shown(y)}")
-    plain = labels.tolist()
+    plain: list[Any] = labels.tolist()
     for row, label in enumerate(plain):
         if (not isinstance(label, str) and missing(label)) or np.ma.is_masked(label):
             raise InvalidInput(f"{name} must have no missing labels, got {shown(label)} in row {row}")

@@ -259,14 +259,15 @@ def _log_loss(answers: Answers, stated: Stated) -> Scored:
 
 
 def _squared_error(answers: Answers, stated: Stated) -> Scored:
-    losses = (answers.given - answers.truth) ** 2
+    losses = np.asarray((answers.given - answers.truth) ** 2, dtype=np.float64)
     return _regression(losses, stated, "mean squared error", "the mean", float(np.var(answers.truth)))
 
 
 def _absolute_error(answers: Answers, stated: Stated) -> Scored:
     centre = float(np.median(answers.truth))
     baseline = float(np.abs(answers.truth - centre).mean())
-    return _regression(np.abs(answers.given - answers.truth), stated, "mean absolute error", "the median", baseline)
+    losses = np.asarray(np.abs(answers.given - answers.truth), dtype=np.float64)
+    return _regression(losses, stated, "mean absolute error", "the median", baseline)
 
 
 def _regression(losses: Array, stated: Stated, words: str, constant: str, baseline: float) -> Scored:

@@ -52,7 +52,7 @@ def lowest_share(hits: int, rows: int, level: float) -> float:
 
 def lowest_mean(results: Array, level: float) -> float:
     """A lower bound on the expectation of independent results in [0, 1], by bets."""
-    bets = math.sqrt(2.0 * _LEVEL / len(results)) * 2.0 ** np.arange(1, _SCALES + 1)
+    bets: Array = math.sqrt(2.0 * _LEVEL / len(results)) * 2.0 ** np.arange(1.0, _SCALES + 1.0)
     return _largest_rejected(lambda m: _log_wealth(results, m, bets) >= level, float(results.mean()))
 
 

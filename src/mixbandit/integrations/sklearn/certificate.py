@@ -65,7 +65,7 @@ class FoldCertificate(ListCertificate):
         if self.listed is None:
             lines.append(
                 "Configurations were chosen by their scores on these rows, and so partly by luck. Measure on rows "
-                "that the search never saw: mb.certify_fitted(search, X, y) for the accuracy of the refitted model, "
+                "that the search never saw: mb.certify_fitted(search, X, y) for the score of the refitted model, "
                 "or mb.certify_finalists([(parameters, value), …], samples=…, reward_range=…)."
             )
         else:
