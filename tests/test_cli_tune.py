@@ -156,7 +156,10 @@ def test_a_function_of_parameters_is_tuned_certified_and_resumed(folder):
     assert len(lines) == 8
     assert lines[-1].endswith("[8 of 8 trials]")
     assert "mixbandit certify train.accuracy.journal --study train:accuracy --range 0 1 --samples 100" in said
-    assert str(certify(study_in(str(journal), None), reward_range=(0, 1), samples=100)).splitlines()[0] in said
+    assert (
+        str(certify(study_in(str(journal), None), reward_range=(0, 1), samples=100, rows="fresh")).splitlines()[0]
+        in said
+    )
     assert len(trials_of(journal)) == 8
     tune(*command, "--trials", 8)
     assert len(trials_of(journal)) == 8
@@ -471,7 +474,13 @@ def test_the_live_table_has_trials_floors_and_gaps():
     with watch.shown():
         watch.ended(Report(0, "COMPLETE", 0.25, {"x": 0.123456, "kind": "[b]"}), Standing(1, 5))
         watch.certified(
-            certify([({"x": 0.1}, 0.5), ({"x": 0.9}, 0.6)], reward_range=(0, 1), samples=9, direction="minimize")
+            certify(
+                [({"x": 0.1}, 0.5), ({"x": 0.9}, 0.6)],
+                reward_range=(0, 1),
+                samples=9,
+                rows="fresh",
+                direction="minimize",
+            )
         )
         watch.ended(Report(1, "FAIL", None, {"x": 0.5}, error="ValueError: no data"), Standing(1, 5, failed=1))
         watch.ended(Report(2, "COMPLETE", 0.5, {"x": 0.5}, confirms=True), Standing(1, 5, 1, 3, failed=1))

@@ -180,7 +180,7 @@ def test_spaces_and_tuners_come_back(number, tmp_path):
     write_state(tmp_path / "space", space.state_dict())
     loaded = mb.Space.from_state_dict(read_state(tmp_path / "space"))
     assert repr(loaded) == repr(space)
-    tuner = mb.Tuner(space, reward_range=(0, 1), samples=10, rng=0, initial=3)
+    tuner = mb.Tuner(space, reward_range=(0, 1), samples=10, rows="fresh", rng=0, initial=3)
     for i in range(4):
         tuner.tell(tuner.ask(), 0.1 * i)
     tuner.ask(2)

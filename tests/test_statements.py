@@ -44,7 +44,7 @@ ASKED = {
     "tuner, no range": lambda: mb.Tuner(mb.Space(SPACE), sigma=0.1),
     "certify": certify,
     "certify, no range": lambda: certify(sigma=0.1),
-    "certify, outside": lambda: certify(reward_range=(0.0, 0.7), samples=10),
+    "certify, outside": lambda: certify(reward_range=(0.0, 0.7), samples=10, rows="fresh"),
     "certify, piled up": lambda: certify(reward_range=(0.0, 1.0), noise="gaussian"),
     "fixed rows": lambda: mb.certify(TABLE, reward_range=(0.0, 1.0), **FIXED),
     "fixed rows, no range": lambda: mb.certify(TABLE, samples=10, **FIXED),
@@ -60,7 +60,7 @@ ASKED = {
     "sampler": lambda: MixBanditSampler().certificate(study()),
     "sampler, confirm": lambda: MixBanditSampler().confirm(study(), 3),
     "sampler, stop_on_gap": lambda: MixBanditSampler().stop_on_gap(0.1),
-    "sampler, samples": lambda: MixBanditSampler(samples=10),
+    "sampler, samples": lambda: MixBanditSampler(samples=10, rows="fresh"),
     "pruner": lambda: CertifiedPruner(samples=10),
     "search one fold at a time": lambda: mb.MixBanditSearchCV(
         DecisionTreeClassifier(), {"max_depth": [1, 2]}, cv=2, samples=10

@@ -82,7 +82,9 @@ def play(job: Job) -> Row:
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", AssumptionsRefutedWarning)
         started = time.process_time()
-        tuner = mb.Tuner(task.space, reward_range=(0.0, 1.0), samples=task.samples, delta=DELTA, rng=job.seed)
+        tuner = mb.Tuner(
+            task.space, reward_range=(0.0, 1.0), samples=task.samples, rows="fresh", delta=DELTA, rng=job.seed
+        )
         for configuration in repeated(task, job):
             p = task(configuration)
             measured = value(p, task.samples, job.spread, rng)

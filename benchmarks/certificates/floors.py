@@ -65,7 +65,7 @@ def play(task: Task, seed: int, way: str) -> Row:
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", AssumptionsRefutedWarning)
         started = time.process_time()
-        tuner = mb.Tuner(task.space, reward_range=(0.0, 1.0), samples=task.samples, delta=DELTA, rng=seed)
+        tuner = mb.Tuner(task.space, reward_range=(0.0, 1.0), samples=task.samples, rows="fresh", delta=DELTA, rng=seed)
         rng = task.rng(seed, _SEARCH)
         for _ in range(task.trials):
             trial = tuner.ask()

@@ -62,7 +62,7 @@ def jobs(names: Sequence[str], seeds: int) -> list[Job]:
 def evaluated(settings: dict[str, str], space: Space, samples: int) -> dict[str, Any]:
     """The keywords of `certify`: the defaults of this benchmark, and settings given as Python expressions."""
     known = {"mb": mb, "np": np, "space": space, "samples": samples}
-    stated = {"reward_range": (0.0, 1.0), "samples": samples, "delta": 0.05}
+    stated = {"reward_range": (0.0, 1.0), "samples": samples, "rows": "fresh", "delta": 0.05}
     changed = {name: eval(text, known) for name, text in settings.items()}
     return {name: value for name, value in {**stated, **changed}.items() if value is not None}
 

@@ -32,7 +32,9 @@ class Task:
     worth: Callable[[Parameters], tuple[float, float]]
     optimum: float | None = None  # the largest expected value, where it is known
     draw: Callable[[Parameters, np.random.Generator], float] | None = None  # a value; None: the mean of 100 results
-    stated: Mapping[str, Any] = field(default_factory=lambda: {"reward_range": (0.0, 1.0), "samples": SAMPLES})
+    stated: Mapping[str, Any] = field(
+        default_factory=lambda: {"reward_range": (0.0, 1.0), "samples": SAMPLES, "rows": "fresh"}
+    )
 
     def value(self, parameters: Parameters, rng: np.random.Generator) -> float:
         """A noisy value."""

@@ -26,7 +26,7 @@ def everything(subject):
 
 def tuner():
     features = mb.WithConstant(mb.RandomFourier(SPACE.dim, 8, 0.5, rng=0))
-    return mb.Tuner(SPACE, features=features, reward_range=(0.0, 1.0), samples=20, initial=3, rng=0)
+    return mb.Tuner(SPACE, features=features, reward_range=(0.0, 1.0), samples=20, rows="fresh", initial=3, rng=0)
 
 
 # Interrupts

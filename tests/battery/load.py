@@ -102,7 +102,7 @@ def _storage(file):
 
 def _optimise(number, file, count, seed):
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    sampler = MixBanditSampler(seed=seed + number, n_startup_trials=4, reward_range=(0, 1), samples=100)
+    sampler = MixBanditSampler(seed=seed + number, n_startup_trials=4, reward_range=(0, 1), samples=100, rows="fresh")
     study = optuna.load_study(study_name="load", storage=_storage(file), sampler=sampler)
 
     def objective(trial):

@@ -173,7 +173,7 @@ CONFIGURATION = {"C": 1.0, "kernel": "poly", "degree": 3}
 
 @functools.cache
 def _tuned() -> mb.Tuner:
-    made = mb.Tuner(_space(), reward_range=(0, 1), samples=100, initial=4, rng=0)
+    made = mb.Tuner(_space(), reward_range=(0, 1), samples=100, rows="fresh", initial=4, rng=0)
     for _ in range(6):
         trial = made.ask()
         made.tell(trial, 0.5)
@@ -717,7 +717,7 @@ def _certifying() -> Arguments:
 
 @functools.cache
 def _study_certificate() -> mb.tuning.StudyCertificate:
-    return mb.certify(_history(), reward_range=(0, 1), samples=100, space=_space())
+    return mb.certify(_history(), reward_range=(0, 1), samples=100, rows="fresh", space=_space())
 
 
 def _reporting() -> Arguments:
@@ -754,7 +754,7 @@ def _one_finalist() -> Arguments:
 
 def _guaranteeing() -> Arguments:
     results = {"params": [{"C": 1.0}, {"C": 2.0}], "split0_test_score": [0.5, 0.6], "split1_test_score": [0.7, 0.6]}
-    known = {"samples": 30, "reward_range": (0.0, 1.0), "delta": 0.05, "scorer": "score"}
+    known = {"samples": 30, "rows": "fresh", "reward_range": (0.0, 1.0), "delta": 0.05, "scorer": "score"}
     return {"cv_results": results, **known}
 
 
@@ -866,7 +866,7 @@ CALLS: tuple[Call, ...] = (
         "of": lambda: {"parameters": {"C": 1.0}},
         "sentences": lambda: {"named": "it"},
     }),
-    Call("Assumptions", lambda: {**_ASSUMED, "reward_range": (0.0, 1.0), "samples": 50, "planned": 9}),
+    Call("Assumptions", lambda: {**_ASSUMED, "reward_range": (0.0, 1.0), "samples": 50, "rows": "fresh", "planned": 9}),
     Call("Assumptions", lambda: {**_ASSUMED, "sigma": 0.1}, variant="a level"),
     Call("Assumptions", lambda: {**_ASSUMED, "noise": "gaussian"}, variant="a level that is learnt"),
     *(

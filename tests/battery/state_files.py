@@ -78,7 +78,13 @@ def _tuner():
     space = {"x": mb.Float(0.1, 10, log=True), "k": mb.Categorical(["a", 1, None, math.inf]), "n": mb.Int(1, 3)}
     phi = mb.WithConstant(mb.RandomFourier(6, 3, rng=0))
     tuner = mb.Tuner(
-        mb.Space(space, {"n": ("k", ["a", 1])}), reward_range=(0, 1), samples=50, features=phi, initial=2, rng=1
+        mb.Space(space, {"n": ("k", ["a", 1])}),
+        reward_range=(0, 1),
+        samples=50,
+        rows="fresh",
+        features=phi,
+        initial=2,
+        rng=1,
     )
     for i in range(4):
         tuner.tell(tuner.ask(), 0.5 + 0.1 * i)

@@ -24,9 +24,9 @@ SPACES = {
     ),
 }
 ASSUMPTIONS = {
-    "range": {"reward_range": (0.0, 1.0), "samples": 50},
+    "range": {"reward_range": (0.0, 1.0), "samples": 50, "rows": "fresh"},
     "level": {"sigma": 0.1, "norm_bound": 3.0},
-    "down": {"reward_range": (-1.0, 2.0), "samples": 200, "direction": "minimize"},
+    "down": {"reward_range": (-1.0, 2.0), "samples": 200, "rows": "fresh", "direction": "minimize"},
 }
 WRONG_VALUES = ("0.3", None, np.nan, np.inf, -np.inf, 10**400, 1j, np.complex128(0.2 + 1j), np.ma.masked, [0.5, 0.6])
 seeds = st.integers(0, 2**32 - 1)

@@ -18,7 +18,7 @@ HOSTILE = [
     "x" * 2000,
 ]
 CHOICES = [EVIL, "'\"`${}", "$\\alpha$", "y" * 3000, (1, 2, 3), None, True]
-KNOWN = mb.Assumptions(reward_range=(0, 1), samples=100)
+KNOWN = mb.Assumptions(reward_range=(0, 1), samples=100, rows="fresh")
 VOID = {"meta", "circle", "path", "rect"}
 
 
@@ -88,7 +88,7 @@ def hostile():
     space = mb.Space({name: kinds[i % len(kinds)] for i, name in enumerate(HOSTILE)})
     rng = np.random.default_rng(0)
     history = [(parameters, float(rng.uniform(0.3, 0.9))) for parameters in space.sample(25, rng=0)]
-    return mb.certify(history, mb.Assumptions(reward_range=(0, 1), samples=5), space=space)
+    return mb.certify(history, mb.Assumptions(reward_range=(0, 1), samples=5, rows="fresh"), space=space)
 
 
 def noisy(n=80):

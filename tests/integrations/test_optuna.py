@@ -252,7 +252,7 @@ def slope(trial):
 
 
 def test_only_a_trial_that_was_played_as_it_was_chosen_carries_an_interval():
-    precise = {"reward_range": (0.0, 1.0), "samples": 10_000, "n_startup_trials": 0}
+    precise = {"reward_range": (0.0, 1.0), "samples": 10_000, "rows": "fresh", "n_startup_trials": 0}
     study = make(**precise)
     study.optimize(slope, n_trials=12)
     study.enqueue_trial({"x": 0.0})

@@ -81,7 +81,7 @@ def test_it_ends_early_once_all_finalists_but_one_are_known_to_be_worse(directio
         worth = worths[trial.suggest_categorical("kind", list(worths))]
         return worth if direction == "maximize" else 1.0 - worth
 
-    stated = {"reward_range": (0.0, 1.0), "samples": 20}
+    stated = {"reward_range": (0.0, 1.0), "samples": 20, "rows": "fresh"}
     study.optimize(objective, n_trials=100, callbacks=[ConfirmFinalists(50, after=9, **stated)])
     assert 0 < len(confirmations(study)) < 50
     assert len(study.trials) == 9 + len(confirmations(study))
@@ -238,7 +238,10 @@ def test_refuted_assumptions_do_not_stop_the_study(caplog):
         kind = trial.suggest_categorical("kind", ["a", "b", "c"])
         return float(trial.number % 2) if kind == "c" else {"a": 0.8, "b": 0.5}[kind]
 
-    study, callback = of_three_kinds(6), ConfirmFinalists(50, after=6, reward_range=(0.0, 1.0), samples=30)
+    study, callback = (
+        of_three_kinds(6),
+        ConfirmFinalists(50, after=6, reward_range=(0.0, 1.0), samples=30, rows="fresh"),
+    )
     with caplog.at_level(logging.WARNING, logger="mixbandit"):
         study.optimize(objective, n_trials=30, callbacks=[callback])
     assert len(study.get_trials(states=COMPLETE)) == 30
@@ -253,7 +256,7 @@ def test_finalists_without_any_interval_are_still_confirmed():
         kind = trial.suggest_categorical("kind", ["a", "b", "c"])
         return float(np.random.default_rng((trial.number, ord(kind))).uniform())
 
-    callback = ConfirmFinalists(30, after=6, reward_range=(0, 1), samples=1_000_000)
+    callback = ConfirmFinalists(30, after=6, reward_range=(0, 1), samples=1_000_000, rows="fresh")
     study.optimize(objective, n_trials=15, callbacks=[callback])
     assert len(study.get_trials(states=COMPLETE)) == 15
 

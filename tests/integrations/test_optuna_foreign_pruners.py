@@ -11,7 +11,7 @@ import mixbandit as mb
 from mixbandit.integrations.optuna import LOWER, ConfirmFinalists, MixBanditSampler, StopOnGap
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
-STATED = {"reward_range": (0.0, 1.0), "samples": 100}
+STATED = {"reward_range": (0.0, 1.0), "samples": 100, "rows": "fresh"}
 STEPS = 5
 
 

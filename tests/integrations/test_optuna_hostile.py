@@ -203,4 +203,4 @@ def test_damaged_values_in_a_journal_are_named(values, tmp_path):
     file.write_text("\n".join(lines) + "\n")
     damaged = optuna.load_study(storage=journal(tmp_path), study_name="s")
     with pytest.raises(mb.InvalidInput, match="trial 1 is damaged"):
-        mb.certify(damaged, reward_range=(0, 1), samples=100)
+        mb.certify(damaged, reward_range=(0, 1), samples=100, rows="fresh")

@@ -10,7 +10,7 @@ from mixbandit.integrations.optuna.confirming import marked
 from mixbandit.tuning.runs import read_run
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
-STATED = {"reward_range": (0.0, 1.0), "samples": 100}
+STATED = {"reward_range": (0.0, 1.0), "samples": 100, "rows": "fresh"}
 SPACE = mb.Space({"c": mb.Int(0, 9)})
 
 

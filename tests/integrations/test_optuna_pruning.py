@@ -40,7 +40,9 @@ def noisy(seed, worth, scale=0.05):
 
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
-@pytest.mark.parametrize("known", [{}, {"sigma": 0.05}, {"reward_range": (-1.0, 2.0), "samples": 1000}])
+@pytest.mark.parametrize(
+    "known", [{}, {"sigma": 0.05}, {"reward_range": (-1.0, 2.0), "samples": 1000, "rows": "fresh"}]
+)
 def test_a_worse_trial_is_pruned_and_says_why(known, direction):
     study, sign = make(CertifiedPruner(**known), direction), 1.0 if direction == "maximize" else -1.0
     assert play(study, noisy(0, 0.5)) is None
@@ -170,7 +172,7 @@ def test_values_that_are_not_finite(known, caplog):
 
 
 def test_after_a_pruning_certificates_go_by_confirmations_alone(tmp_path):
-    sampler = MixBanditSampler(seed=0, n_startup_trials=5, reward_range=(0.0, 1.0), samples=1000)
+    sampler = MixBanditSampler(seed=0, n_startup_trials=5, reward_range=(0.0, 1.0), samples=1000, rows="fresh")
     study = make(CertifiedPruner(), sampler=sampler)
     study.optimize(lambda trial: objective(trial, by_x), n_trials=25)
     pruned = [trial.number for trial in study.trials if trial.state == TrialState.PRUNED]
@@ -180,7 +182,7 @@ def test_after_a_pruning_certificates_go_by_confirmations_alone(tmp_path):
     tables = [study, study.trials_dataframe()]
     for table in tables:
         with pytest.raises(mb.InvalidInput, match="confirm"):
-            mb.certify(table, reward_range=(0, 1), samples=1000)
+            mb.certify(table, reward_range=(0, 1), samples=1000, rows="fresh")
     with pytest.raises(mb.InvalidInput, match="only confirmations can be certified"):
         sampler.certificate(study)
     # Confirmations are not pruned, however poor they are.
@@ -195,9 +197,9 @@ def test_after_a_pruning_certificates_go_by_confirmations_alone(tmp_path):
     frame = study.trials_dataframe()
     frame.to_csv(tmp_path / "study.csv")
     for table in (study, frame, tmp_path / "study.csv"):
-        again = mb.certify(table, reward_range=(0, 1), samples=1000)
+        again = mb.certify(table, reward_range=(0, 1), samples=1000, rows="fresh")
         assert (again.t, again.interval) == (found.t, pytest.approx(found.interval, abs=1e-12))
-    tuner = mb.Tuner(mb.Space({"x": mb.Float(0.0, 1.0)}), reward_range=(0, 1), samples=1000)
+    tuner = mb.Tuner(mb.Space({"x": mb.Float(0.0, 1.0)}), reward_range=(0, 1), samples=1000, rows="fresh")
     tuner.learn(study)
     assert tuner.told == 4
 
@@ -221,7 +223,7 @@ def test_a_trial_that_returns_its_mean_instead_of_stopping_is_no_longer_like_oth
     frame = study.trials_dataframe()
     for table in (study, frame, frame[frame["user_attrs_mixbandit_pruned"].isna()]):
         with pytest.raises(mb.InvalidInput, match="only confirmations can be certified"):
-            mb.certify(table, reward_range=(0, 1), samples=1000)
+            mb.certify(table, reward_range=(0, 1), samples=1000, rows="fresh")
 
 
 def test_a_table_of_completed_trials_alone_still_knows():
@@ -230,10 +232,10 @@ def test_a_table_of_completed_trials_alone_still_knows():
     frame = study.trials_dataframe()
     assert (frame["state"] == "PRUNED").any()
     with pytest.raises(mb.InvalidInput, match="only confirmations"):
-        mb.certify(frame[frame["state"] == "COMPLETE"], reward_range=(0, 1), samples=1000)
+        mb.certify(frame[frame["state"] == "COMPLETE"], reward_range=(0, 1), samples=1000, rows="fresh")
 
 
-@pytest.mark.parametrize("known", [{"reward_range": (0.0, 1.0), "samples": 100}, {"sigma": 0.05}])
+@pytest.mark.parametrize("known", [{"reward_range": (0.0, 1.0), "samples": 100, "rows": "fresh"}, {"sigma": 0.05}])
 def test_a_trial_that_was_ended_by_a_value_outside_the_range_refutes_it(known):
     """Otherwise those without such a value would be certified as if nothing had happened."""
     sampler = MixBanditSampler(seed=0, **{**known, "reward_range": (0.0, 1.0)})
@@ -305,15 +307,15 @@ def test_pruning_for_another_reason_leaves_certificates_as_they_are():
     study = make(optuna.pruners.NopPruner())
     study.optimize(lambda trial: objective(trial, by_x), n_trials=6)
     study.tell(study.ask(), state=TrialState.PRUNED)
-    assert mb.certify(study, reward_range=(0, 1), samples=1000).t == 6
+    assert mb.certify(study, reward_range=(0, 1), samples=1000, rows="fresh").t == 6
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [({"delta": 0.0}, "delta"), ({"delta": 0.95}, "delta"), ({"reward_range": (1, 0)}, "low < high"),
      ({"samples": 3}, "samples needs reward_range"), ({"sigma": 0.0}, "sigma"), ({"delta": "x"}, "delta"),
-     ({"reward_range": (0, 1), "samples": 2, "sigma": 1.0}, "not both"),
-     ({"reward_range": (0, 1), "samples": 0}, "samples")],
+     ({"reward_range": (0, 1), "samples": 2, "rows": "fresh", "sigma": 1.0}, "not both"),
+     ({"reward_range": (0, 1), "samples": 0, "rows": "fresh"}, "samples")],
 )  # fmt: skip
 def test_bad_settings_are_refused(options, message):
     with pytest.raises(mb.InvalidInput, match=message):

@@ -236,7 +236,7 @@ def test_without_stated_noise_any_values_will_do(values):
 
 
 def test_a_second_study_of_the_same_name_is_refuted_aloud(caplog):
-    sampler = MixBanditSampler(seed=0, n_startup_trials=2, reward_range=(0, 1), samples=100)
+    sampler = MixBanditSampler(seed=0, n_startup_trials=2, reward_range=(0, 1), samples=100, rows="fresh")
     for _ in range(2):
         caplog.clear()
         study = optuna.create_study(study_name="same", direction="maximize", sampler=sampler)

@@ -12,7 +12,7 @@ import mixbandit as mb
 from mixbandit.integrations.optuna import LOWER, MixBanditSampler
 
 pytestmark = pytest.mark.heavy
-KNOWN = mb.Assumptions(reward_range=(0.0, 1.0), samples=100)
+KNOWN = mb.Assumptions(reward_range=(0.0, 1.0), samples=100, rows="fresh")
 TRIALS, TOGETHER = 16, 2
 
 

@@ -81,9 +81,11 @@ def browser(tmp_path):
 @functools.cache
 def pages():
     with pytest.warns(mb.AssumptionsRefutedWarning):
-        refuted = mb.certify(noisy(), reward_range=(0, 1), samples=100_000)
+        refuted = mb.certify(noisy(), reward_range=(0, 1), samples=100_000, rows="fresh")
     space = mb.Space({f"parameter_{i}": mb.Float(0, 1) for i in range(15)})
-    many = mb.certify([(c, 0.5) for c in space.sample(10, rng=0)], reward_range=(0, 1), samples=100, space=space)
+    many = mb.certify(
+        [(c, 0.5) for c in space.sample(10, rng=0)], reward_range=(0, 1), samples=100, rows="fresh", space=space
+    )
     finalists = [({"a": CHOICES[0], "b": CHOICES[1]}, 0.9), ({"a": 1, "b": 2}, 0.8)]
     first = hostile().judgement.own.trials.configurations[0]
     return {

@@ -344,7 +344,7 @@ def test_a_study_that_minimises():
 
 def test_what_the_data_refute_is_said_first():
     with pytest.warns(AssumptionsRefutedWarning):
-        certificate = mb.certify(noisy(), reward_range=(0, 1), samples=100_000)
+        certificate = mb.certify(noisy(), reward_range=(0, 1), samples=100_000, rows="fresh")
     page = read(certificate, default="first")
     (kind, first) = page.texts[1]
     assert kind == "div"

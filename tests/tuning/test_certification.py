@@ -100,7 +100,7 @@ def test_it_holds(study):
 def test_what_is_possible_shrinks_to_the_best_with_data(trials):
     rng = np.random.default_rng(1)
     history = [(p, float(rng.binomial(2000, worth(p))) / 2000) for p in SPACE.sample(trials, rng=2)]
-    found = mb.certify(history, space=SPACE, reward_range=(0.0, 1.0), samples=2000)
+    found = mb.certify(history, space=SPACE, reward_range=(0.0, 1.0), samples=2000, rows="fresh")
     parts = {part.name: part for part in found.possible}
     assert parts["kernel"].values == ("rbf",)
     assert parts["degree"].values == ()
@@ -168,7 +168,7 @@ def test_a_study_without_a_bound_on_the_noise_is_refused_with_help(study):
 def test_wrong_assumptions_are_refuted(study):
     """Values of noise 0.04 that are said to average 100,000 results each."""
     with pytest.warns(mb.AssumptionsRefutedWarning, match=r"expected values in \[0, 1\]") as told:
-        found = mb.certify(study, reward_range=(0.0, 1.0), samples=100_000)
+        found = mb.certify(study, reward_range=(0.0, 1.0), samples=100_000, rows="fresh")
     assert len(told) == 1
     assert not found.trusted
     assert not found.proven
@@ -361,8 +361,11 @@ def constrained(direction="maximize", system="new"):
 @pytest.mark.parametrize("system", ["new", "old"])
 def test_infeasible_trials_are_not_recommended(direction, system):
     study = constrained(direction, system)
-    assert mb.certify(constrained(direction, "none"), reward_range=(0.0, 1.0), samples=10_000).action["x"] > 0.7
-    found = mb.certify(study, reward_range=(0.0, 1.0), samples=10_000)
+    assert (
+        mb.certify(constrained(direction, "none"), reward_range=(0.0, 1.0), samples=10_000, rows="fresh").action["x"]
+        > 0.7
+    )
+    found = mb.certify(study, reward_range=(0.0, 1.0), samples=10_000, rows="fresh")
     assert found.action == study.best_params == {"x": 0.5}
     assert found.infeasible == 11  # ten are not allowed, of one it is not known
     assert found.t == 21
@@ -372,7 +375,7 @@ def test_infeasible_trials_are_not_recommended(direction, system):
     # What no configuration can beat covers the feasible ones.
     assert found.best_possible >= 0.7 if direction == "maximize" else found.best_possible <= 0.2
     assert found.gap == pytest.approx(found.optimum_upper - found.lower)
-    free = mb.certify(constrained(direction, "none"), reward_range=(0.0, 1.0), samples=10_000)
+    free = mb.certify(constrained(direction, "none"), reward_range=(0.0, 1.0), samples=10_000, rows="fresh")
     assert free.infeasible is None
     assert "feasible" not in free.details()
 
@@ -383,7 +386,7 @@ def test_constraints_in_a_table_count_as_well(tmp_path):
         frame = constrained(system=system).trials_dataframe(attrs=columns)
         frame.to_csv(tmp_path / "runs.csv")
         for history in (frame, tmp_path / "runs.csv"):
-            found = mb.certify(history, reward_range=(0.0, 1.0), samples=10_000)
+            found = mb.certify(history, reward_range=(0.0, 1.0), samples=10_000, rows="fresh")
             assert found.action == {"x": 0.5}
             assert found.infeasible == 11
     frame = frame.assign(system_attrs_constraints="soon")
@@ -414,10 +417,12 @@ def test_without_a_feasible_trial_there_is_nothing_to_recommend():
 def test_assumptions_without_a_direction_take_the_studys():
     study = optuna.create_study(direction="minimize", sampler=optuna.samplers.RandomSampler(seed=0))
     study.optimize(lambda trial: 0.2 + 0.5 * trial.suggest_float("x", 0.0, 1.0), n_trials=30)
-    by_object = mb.certify(study, mb.Assumptions(reward_range=(0.0, 1.0), samples=1000))
-    by_words = mb.certify(study, reward_range=(0.0, 1.0), samples=1000)
+    by_object = mb.certify(study, mb.Assumptions(reward_range=(0.0, 1.0), samples=1000, rows="fresh"))
+    by_words = mb.certify(study, reward_range=(0.0, 1.0), samples=1000, rows="fresh")
     assert by_object.direction == by_words.direction == "minimize"
     assert by_object.interval == by_words.interval
     assert by_object.action["x"] < 0.2
-    upwards = mb.certify(study, mb.Assumptions(reward_range=(0.0, 1.0), samples=1000, direction="maximize"))
+    upwards = mb.certify(
+        study, mb.Assumptions(reward_range=(0.0, 1.0), samples=1000, rows="fresh", direction="maximize")
+    )
     assert upwards.action["x"] > 0.8

@@ -123,7 +123,7 @@ def test_finalists_are_different_and_look_best():
 
 def test_one_that_is_known_to_be_worse_is_no_finalist():
     """Then all confirmations go to the others, and they do not end before they begin."""
-    tuner = mb.Tuner(SPACE, reward_range=(0, 1), samples=1000, rng=0)
+    tuner = mb.Tuner(SPACE, reward_range=(0, 1), samples=1000, rows="fresh", rng=0)
     for C, value in ((0.1, 0.3), (3.0, 0.9), (30.0, 0.3)):
         for _ in range(6):
             tuner.tell(tuner.adopt({"C": C, "k": "a"}), value)
@@ -316,7 +316,7 @@ def test_whatever_is_stated(kind):
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 def test_the_ends_of_a_range_are_values_in_it(direction):
     """0.1 − 0.4 is not the negative of 0.7 − 0.4 in floating point."""
-    tuner = mb.Tuner(SPACE, reward_range=(0.1, 0.7), samples=10, direction=direction, initial=6, rng=0)
+    tuner = mb.Tuner(SPACE, reward_range=(0.1, 0.7), samples=10, rows="fresh", direction=direction, initial=6, rng=0)
     for end in (0.1, 0.7, 0.1, 0.7, 0.1 - 1e-12, 0.7 + 1e-12):
         tuner.tell(tuner.ask(), end)
     assert tuner.certificate().t == 6
@@ -412,7 +412,7 @@ def test_whole_runs_are_wrong_no_more_often_than_delta(direction):
 
     for run in range(200):
         rng = np.random.default_rng([8, run])
-        stated = {"reward_range": (0, 1), "samples": 20, "delta": 0.1, "direction": direction}
+        stated = {"reward_range": (0, 1), "samples": 20, "rows": "fresh", "delta": 0.1, "direction": direction}
         tuner = mb.Tuner(space, **stated, rng=run)
 
         def told(parameters, rng=rng):

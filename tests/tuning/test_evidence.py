@@ -138,7 +138,9 @@ def test_a_part_of_delta_that_is_too_small_says_nothing():
     found = own([0.5, 0.6], delta=1e-200)
     assert found.interval(np.array([0.0])) == (-math.inf, math.inf, 1)
     # And the model may have it all: no more is spent than was stated.
-    certified = mb.certify([({"x": 0.1}, 0.5), ({"x": 0.9}, 0.6)], reward_range=(0, 1), samples=20, delta=1e-200)
+    certified = mb.certify(
+        [({"x": 0.1}, 0.5), ({"x": 0.9}, 0.6)], reward_range=(0, 1), samples=20, rows="fresh", delta=1e-200
+    )
     assert certified.judgement.moment.rule.delta == 1e-200
     assert certified.evidence == "model"
 
@@ -206,7 +208,9 @@ def test_trials_that_end_in_reverse_order_are_wrong_in_at_most_delta_of_runs():
     """All begin at once and end in reverse; somebody looks after each. By ranks, far more runs were wrong."""
     wrong, runs, n = 0, 200, 60
     draws = np.random.default_rng(1).binomial(100, 0.5, size=(runs, n)) / 100
-    known = mb.Assumptions(reward_range=(0.0, 1.0), samples=100, delta=0.5)  # so that errors are not too rare to count
+    known = mb.Assumptions(
+        reward_range=(0.0, 1.0), samples=100, rows="fresh", delta=0.5
+    )  # so that errors are not too rare to count
     for values in draws:
         for look in range(1, n + 1):
             seen = np.arange(n)[n - look :][::-1]

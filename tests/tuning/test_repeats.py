@@ -14,7 +14,7 @@ M, DELTA = 100, 0.1
 
 
 def known(samples=M, reward_range=(0.0, 1.0), delta=DELTA):
-    return mb.Assumptions(reward_range=reward_range, samples=samples, delta=delta)
+    return mb.Assumptions(reward_range=reward_range, samples=samples, rows="fresh", delta=delta)
 
 
 def forecast(before, m, inflation):
@@ -191,11 +191,15 @@ def test_certificates_are_not_trusted_if_repeats_scatter_more_than_samples_allow
     calm = [({"x": float(x)}, float(rng.binomial(M, 0.6)) / M) for x in rng.uniform(size=10)]
     noisy = [({"x": 0.5}, float(rng.binomial(M, p)) / M) for p in np.clip(rng.normal(0.6, 0.15, 12), 0, 1)]
     with pytest.warns(mb.AssumptionsRefutedWarning):
-        found = mb.certify([*calm, *noisy], space=mb.Space({"x": mb.Float(0, 1)}), reward_range=(0, 1), samples=M)
+        found = mb.certify(
+            [*calm, *noisy], space=mb.Space({"x": mb.Float(0, 1)}), reward_range=(0, 1), samples=M, rows="fresh"
+        )
     assert found.judgement.scatter.refuted
     assert not found.trusted
     assert "REFUTED" in found.details()
-    fine = mb.certify([*calm, *calm], space=mb.Space({"x": mb.Float(0, 1)}), reward_range=(0, 1), samples=M)
+    fine = mb.certify(
+        [*calm, *calm], space=mb.Space({"x": mb.Float(0, 1)}), reward_range=(0, 1), samples=M, rows="fresh"
+    )
     assert fine.judgement.scatter.repeats == 10
     assert fine.trusted
 
@@ -204,10 +208,12 @@ def test_repeats_that_never_vary_are_told():
     """As confirmations on the same rows are: nothing there refutes, and nothing is confirmed either."""
     run = [({"x": 0.1 * i}, 0.5 + 0.01 * i) for i in range(5)]
     for repeats, value, told in ((4, 0.54, True), (3, 0.54, False), (6, 1.0, False)):
-        found = mb.certify([*run, *[({"x": 0.9}, value)] * repeats], reward_range=(0, 1), samples=100)
+        found = mb.certify([*run, *[({"x": 0.9}, value)] * repeats], reward_range=(0, 1), samples=100, rows="fresh")
         assert found.trusted
         assert (f"{repeats - 1} repeated values are exactly equal" in found.details()) is told
         assert str(found).startswith("CAUTION: ") is told
         assert ("state rows=&quot;fixed&quot;" in mb.report(found).split('class="verdict"')[0]) is told
-    varied = mb.certify([*run, *[({"x": 0.9}, 0.54)] * 5, ({"x": 0.9}, 0.55)], reward_range=(0, 1), samples=100)
+    varied = mb.certify(
+        [*run, *[({"x": 0.9}, 0.54)] * 5, ({"x": 0.9}, 0.55)], reward_range=(0, 1), samples=100, rows="fresh"
+    )
     assert "are exactly equal" not in varied.details()

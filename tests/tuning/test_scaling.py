@@ -11,7 +11,7 @@ from mixbandit.search import Advantage
 
 def tuner(choices):
     space = mb.Space({"x": mb.Float(0, 1), "c": mb.Categorical([f"c{i}" for i in range(choices)])})
-    tuner = mb.Tuner(space, reward_range=(0, 1), samples=100, initial=0, rng=0)
+    tuner = mb.Tuner(space, reward_range=(0, 1), samples=100, rows="fresh", initial=0, rng=0)
     worth = np.random.default_rng(0).uniform(size=choices)
     for parameters in space.sample(8, rng=1):
         value = 0.3 * parameters["x"] + 0.6 * worth[int(parameters["c"][1:])]

@@ -103,7 +103,7 @@ def test_every_integer_comes_back_wherever_its_range_lies(data):
 
 def test_an_integer_next_to_2_to_the_60_is_tuned():
     space = Space({"n": Int(2**60, 2**60 + 10)})
-    tuner = mb.Tuner(space, reward_range=(0, 1), samples=100, rng=0)
+    tuner = mb.Tuner(space, reward_range=(0, 1), samples=100, rows="fresh", rng=0)
     for i in range(11):
         tuner.tell(tuner.adopt({"n": 2**60 + i}), 1.0 - 0.05 * abs(i - 7))
     assert tuner.recommend().parameters["n"] in range(2**60, 2**60 + 11)

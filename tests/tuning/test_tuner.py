@@ -333,7 +333,7 @@ def test_no_two_trials_of_the_beginning_are_the_same():
 def test_a_value_belongs_to_the_integer_that_was_tried():
     # More values than are listed: the search sees a continuum, and must not credit what lies between integers.
     space = mb.Space({"n": mb.Int(1, 100_000, log=True)})
-    tuned = mb.Tuner(space, reward_range=(0, 1), samples=10**6, rng=0, initial=4, exploration=1.0)
+    tuned = mb.Tuner(space, reward_range=(0, 1), samples=10**6, rows="fresh", rng=0, initial=4, exploration=1.0)
     history = []
     for _ in range(25):
         trial = tuned.ask()
@@ -426,18 +426,21 @@ def test_any_rule_may_act(acting, tmp_path):
 
 
 def test_what_is_known_is_stated_once():
-    known = mb.Assumptions(reward_range=(0.0, 1.0), samples=100)
-    one, other = mb.Tuner(SPACE, known, rng=0), mb.Tuner(SPACE, reward_range=(0.0, 1.0), samples=100, rng=0)
+    known = mb.Assumptions(reward_range=(0.0, 1.0), samples=100, rows="fresh")
+    one, other = (
+        mb.Tuner(SPACE, known, rng=0),
+        mb.Tuner(SPACE, reward_range=(0.0, 1.0), samples=100, rows="fresh", rng=0),
+    )
     assert one.assumptions == other.assumptions == one.objective
     assert one.ask().parameters == other.ask().parameters
     with pytest.raises(mb.InvalidInput, match="as one object or as keywords, not both"):
-        mb.Tuner(SPACE, known, samples=3)
+        mb.Tuner(SPACE, known, samples=3, rows="fresh")
     with pytest.raises(mb.InvalidInput, match="must be an Assumptions object"):
         mb.Tuner(SPACE, {"samples": 3})
     history = [(p, 0.5) for p in SPACE.sample(5, rng=0)]
     by_object, by_words = (
         mb.certify(history, known, space=SPACE),
-        mb.certify(history, space=SPACE, reward_range=(0.0, 1.0), samples=100),
+        mb.certify(history, space=SPACE, reward_range=(0.0, 1.0), samples=100, rows="fresh"),
     )
     assert by_object.lower == by_words.lower
 

@@ -18,7 +18,7 @@ if __name__ == "__main__":
     module = optunahub.load_module(package="visualization/mixbandit")
     study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=0))
     study.optimize(objective, n_trials=50)
-    known = {"reward_range": (0, 1), "samples": 100}  # a value is the mean of 100 results in [0, 1]
+    known = {"reward_range": (0, 1), "samples": 100, "rows": "fresh"}  # a value is the mean of 100 results in [0, 1]
     figure = module.plot_certificate(study, **known)
     figure.write_html("certificate.html")
     print(module.publish(study, **known))  # now look at the study in optuna-dashboard
