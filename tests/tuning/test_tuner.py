@@ -120,7 +120,7 @@ def test_batches_late_values_and_failures():
             tuned.tell(wrong, 0.5)
     with pytest.raises(mb.InvalidInput, match="value"):
         tuned.tell(trials[1], float("nan"))
-    with pytest.raises(mb.InvalidInput, match="a Trial or its id"):
+    with pytest.raises(mb.InvalidInput, match="is unknown"):
         tuned.tell("first", 0.5)
     assert tuned.told == 2
     tuned.tell(trials[1], 0.5)
