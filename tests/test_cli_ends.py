@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from mixbandit.cli import app, shared
 
-STATED = ["--range", "0", "1", "--samples", "100"]
+STATED = ["--range", "0", "1", "--samples", "100", "--rows", "fresh"]
 
 
 def certify(*arguments, stated=STATED):
@@ -106,7 +106,7 @@ def test_exit_codes_tell_kinds_apart(table, monkeypatch):
     assert certify(table, "--nonsense").exit_code == 2
     rng = np.random.default_rng(0)
     table.write_text("lr,value\n" + "".join(f"{i / 300},{rng.uniform()}\n" for i in range(300)))
-    assert certify(table, stated=["--range", "0", "1", "--samples", "1000000"]).exit_code == 3
+    assert certify(table, stated=["--range", "0", "1", "--samples", "1000000", "--rows", "fresh"]).exit_code == 3
 
     def ends_with(error):
         def fail(*arguments, **options):

@@ -22,7 +22,7 @@ OF_SKLEARN = {
     "_check_method_params",
     "_init_callback_context",
 }
-MOST_METHODS = 20
+MOST_METHODS = 25  # a thermometer: at 20, methods were exiled into functions
 
 
 def is_private(name):

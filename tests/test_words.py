@@ -51,7 +51,7 @@ def test_one_other_configuration_is_not_called_the_others():
     X = rng.normal(size=(60, 2))
     search = mb.MixBanditSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, n_trials=10, random_state=0)
     told = str(search.fit(X, (X[:, 0] > 0).astype(int)).certificate_)
-    assert "The other one tried does not have a 5-fold mean that is larger" in told
+    assert "The other configuration does not have a 5-fold mean that is larger" in told
     assert "the 1 others" not in told
 
 

@@ -169,7 +169,7 @@ def _first(moment: Moment, directions: Any, lower: Array) -> int:
     tied = np.flatnonzero(lower >= most - TIE_TOLERANCE * abs(most))
     if len(tied) == 1:
         return int(tied[0])
-    return int(tied[np.argmax(moment.closed_form.scaled(0.0).maximum(directions[tied]))])
+    return int(tied[np.argmax(moment.estimate.maximum(directions[tied]))])
 
 
 def largest_difference(moment: Moment, directions: Any, own: Any) -> float:

@@ -36,14 +36,14 @@ def test_the_rule_in_a_search(kind):
 
 def test_with_samples_it_is_what_the_certificate_recommends():
     search = GridSearchCV(TREE, GRID, cv=4, refit=mb.best_guaranteed(samples=60)).fit(X, Y)
-    certificate = mb.certify(search, samples=60, rows="fresh", reward_range=(0, 1))
+    certificate = mb.certify(search, samples=60, reward_range=(0, 1))
     assert search.best_params_ == certificate.parameters
 
 
 def test_folds_that_agree_are_worth_more_than_the_same_mean():
     """Near an end results spread little: Chernoff's bound knows, the mean does not."""
     scores = [[0.8, 0.8, 0.8], [1.0, 1.0, 0.4]]
-    known = {"samples": 50, "rows": "fresh", "reward_range": (0, 1)}
+    known = {"samples": 50, "reward_range": (0, 1)}
     certificate = on_a_fixed_list(read_search(results(scores)), mb.Assumptions(**known))
     chosen = mb.best_guaranteed(**known)(results(scores))
     assert chosen == np.argmax(certificate.intervals[:, 0])
@@ -70,9 +70,7 @@ def test_several_scorers():
     assert (
         search.best_index_
         == read_search(search.cv_results_, "accuracy").places[
-            np.argmax(
-                mb.certify(search, value="accuracy", samples=80, rows="fresh", reward_range=(0, 1)).intervals[:, 0]
-            )
+            np.argmax(mb.certify(search, value="accuracy", samples=80, reward_range=(0, 1)).intervals[:, 0])
         ]
     )
     with pytest.raises(mb.InvalidInput, match="several scorers"):
@@ -121,7 +119,7 @@ def test_the_chosen_bound_holds_on_new_rows():
         mixed = np.where(rng.random((30, folds, rows)) < 0.3, shared, rng.random((30, folds, rows)))
         table = results((mixed < truths[:, None, None]).mean(axis=2))
         chosen = mb.best_guaranteed(samples=rows, delta=delta)(table)
-        known = mb.Assumptions(reward_range=(0, 1), samples=rows, rows="fresh", delta=delta)
+        known = mb.Assumptions(reward_range=(0, 1), samples=rows, delta=delta)
         floor = on_a_fixed_list(read_search(table), known).intervals[chosen, 0]
         missed += floor > truths[chosen]
     assert binomtest(missed, runs, delta, alternative="greater").pvalue > 1e-4, f"{missed} of {runs} runs missed"

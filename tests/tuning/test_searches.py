@@ -58,8 +58,11 @@ def test_bare_results_say_nothing_about_the_list(grid, form):
     cautious = mb.certify(results, **STATED)
     assert cautious.about == "these rows only"
     assert "fixed_list=True" in cautious.details()
-    stated = mb.certify(results, fixed_list=True, **STATED)
-    assert stated.to_dict() == mb.certify(grid, **STATED).to_dict()
+    stated = mb.certify(results, fixed_list=True, **STATED).to_dict()
+    known = mb.certify(grid, **STATED).to_dict()
+    # Bare results do not say how rows were split.
+    assert stated.pop("assumptions").replace(", folds that are not stratified", "") == known.pop("assumptions")
+    assert stated == known
 
 
 def test_results_that_went_through_a_file(grid, tmp_path):

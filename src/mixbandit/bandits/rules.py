@@ -119,7 +119,7 @@ class Optimism(ActingRule):
         within = moment.at(self.alpha)
         if self.exploration == 1.0:
             return within
-        return within.scaled(self.exploration, moment.closed_form.scaled(0.0))
+        return within.scaled(self.exploration, moment.estimate)
 
     def select(self, moment: Moment, field: Field, round_: int) -> Selection:
         found = field.maximise(self.score(moment))

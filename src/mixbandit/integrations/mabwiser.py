@@ -231,7 +231,7 @@ class MixBanditMAB:
             # A decision for each context, with nothing else to choose from.
             found = policy.choose_many(arms=rows[:, None, :])
             moment, directions = policy.moment, policy.moment.directions(rows)
-            expected = np.clip(moment.closed_form.scaled(0.0).maximum(directions), found.lower, found.upper)
+            expected = np.clip(moment.estimate.maximum(directions), found.lower, found.upper)
             assert isinstance(policy.rule, Optimism)
             columns.append((found.lower, found.upper, expected, policy.rule.score(moment).maximum(directions)))
         return _Known(*(np.stack(parts, axis=1) for parts in zip(*columns, strict=True)))

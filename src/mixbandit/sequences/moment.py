@@ -64,6 +64,11 @@ class Moment(Examined):
         """The ellipsoid of the closed form at `alpha0`."""
         return self.rule.outer(self.data, self.alpha0)
 
+    @lazy
+    def estimate(self) -> ConfidenceSet:
+        """Ridge regression's estimate at `alpha0`, as a set whose bounds are the estimates themselves."""
+        return self.closed_form.scaled(0.0)
+
     def at(self, alpha: Multiplier | None) -> ConfidenceSet:
         """The exact set, or the closed form at a multiplier, or the best of those at several."""
         if alpha is None:

@@ -45,9 +45,14 @@ class Union(Searched, SingleEnds):
             return None
         return Union([each or member for each, member in zip(cheaper, self.members, strict=True)], self.left)
 
-    def scaled(self, factor: float, estimate: ConfidenceSet) -> Union | Leaning:
-        """Estimate + factor·(upper bound − estimate), as a score."""
-        return self if factor == 1.0 else Leaning(self, factor, estimate)
+    def scaled(self, factor: float, estimate: ConfidenceSet | None = None) -> Union | Leaning:
+        """Estimate + factor·(upper bound − estimate), as a score; without an estimate, around those of the members."""
+        if factor == 1.0:
+            return self
+        if estimate is None:
+            ellipsoids: Any = self.members  # of a closed form, whose members have estimates of their own
+            return Union([member.scaled(factor) for member in ellipsoids], self.left)
+        return Leaning(self, factor, estimate)
 
     def opened(self) -> Union:
         """The members that are left with an interior each; all of them if none is left."""

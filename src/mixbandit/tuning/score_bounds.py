@@ -34,7 +34,7 @@ from collections.abc import Callable
 import numpy as np
 
 from mixbandit._checks import Array
-from mixbandit.tuning.fixed_rows import chernoff_ends
+from mixbandit.tuning.chernoff import chernoff_ends
 
 _HALVINGS = 50
 # Bets are made for a level of 5 %, whatever the level, so that bounds at two levels are nested.
