@@ -180,7 +180,7 @@ class _PolicySaves:
         policy = mb.load(self.file)
         while True:
             choice = policy.ask()
-            policy.tell(choice, reward(choice, choice.id))
+            policy.tell(choice, reward(choice, choice.number))
             policy.save(self.file)
             report(policy.moment.t)
 

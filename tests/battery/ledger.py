@@ -29,8 +29,8 @@ class Ledger:
     def made(self, choices, bounds=lambda row: None):
         for choice in choices:
             row = choice.action if choice.context is None else np.concatenate((choice.context, choice.action))
-            assert choice.id == self.rounds, "ids count the choices"
-            self.waiting[choice.id] = Entry(choice, row.copy(), bounds(row))
+            assert choice.number == self.rounds, "numbers count the choices"
+            self.waiting[choice.number] = Entry(choice, row.copy(), bounds(row))
             self.rounds += 1
 
     def told(self, numbers, rewards, levels):

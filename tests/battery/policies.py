@@ -133,9 +133,9 @@ class PolicyLife(Life):
         entry = self.ledger.waiting[number]
         reward = self.reward(entry.row, seed)
         if level is not None and self.kind in STATED_LEVEL:
-            self.refuses(lambda: self.policy.tell(number, reward, sigma=level))
+            self.refuses(lambda: self.policy.tell(entry.choice, reward, sigma=level))
             level = None
-        self.policy.tell(number if by_id else entry.choice, reward, sigma=level)
+        self.policy.tell(entry.choice.id if by_id else entry.choice, reward, sigma=level)
         self.check_bounds(number)
         self.ledger.told([number], [reward], [level])
 
@@ -154,7 +154,7 @@ class PolicyLife(Life):
     @rule(which=seeds, played=st.booleans())
     def cancel(self, which, played):
         number = sorted(self.ledger.waiting)[which % len(self.ledger.waiting)]
-        self.policy.cancel(number, played=played)
+        self.policy.cancel(self.ledger.waiting[number].choice.id, played=played)
         self.check_bounds(number)
         self.ledger.gone(number, played)
 
@@ -186,9 +186,10 @@ class PolicyLife(Life):
     @rule(value=st.sampled_from(WRONG_REWARDS), which=seeds)
     def tell_nonsense(self, value, which):
         number = self.ledger.pending[which % len(self.ledger.pending)]
-        self.refuses(lambda: self.policy.tell(number, value))
-        self.refuses(lambda: self.policy.tell(number, 0.1, sigma=-1.0))
-        self.refuses(lambda: self.policy.cancel(number, played=np.array([True, False])))
+        waiting = self.ledger.waiting[number].choice.id
+        self.refuses(lambda: self.policy.tell(waiting, value))
+        self.refuses(lambda: self.policy.tell(waiting, 0.1, sigma=-1.0))
+        self.refuses(lambda: self.policy.cancel(waiting, played=np.array([True, False])))
 
     @rule(choice=st.sampled_from(WRONG_CHOICES))
     def tell_of_a_choice_that_is_none(self, choice):
@@ -246,10 +247,11 @@ class PolicyLife(Life):
         waiting = self.ledger.pending
         if what in ("tell", "cancel") and waiting:
             number = waiting[seed % len(waiting)]
+            entry = self.ledger.waiting[number]
             if what == "cancel":
-                return lambda policy: policy.cancel(number), lambda _: self.ledger.gone(number, played=False)
-            reward = self.reward(self.ledger.waiting[number].row, seed)
-            return lambda p: p.tell(number, reward), lambda _: self.ledger.told([number], [reward], [None])
+                return lambda p: p.cancel(entry.choice.id), lambda _: self.ledger.gone(number, played=False)
+            reward = self.reward(entry.row, seed)
+            return lambda p: p.tell(entry.choice.id, reward), lambda _: self.ledger.told([number], [reward], [None])
         if what == "learn":
             rows = np.random.default_rng(seed).uniform(size=(2, 2))
             rewards = [self.reward(row, seed + i) for i, row in enumerate(rows)]
@@ -314,11 +316,11 @@ class PolicyLife(Life):
         if not hasattr(self, "policy"):
             return
         policy, ledger = self.policy, self.ledger
-        assert [choice.id for choice in policy.pending] == ledger.pending
+        assert [choice.number for choice in policy.pending] == ledger.pending
         assert policy.rounds == ledger.rounds
         assert policy.moment.t == policy.sequence.t == len(ledger.learnt)
         for choice in policy.pending:
-            np.testing.assert_array_equal(choice.row, ledger.waiting[choice.id].row)
+            np.testing.assert_array_equal(choice.row, ledger.waiting[choice.number].row)
         assert policy.refuted or not self.refuted, "a refutation was forgotten"
         self.refuted = policy.refuted
 

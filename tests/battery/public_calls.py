@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import optuna
@@ -92,14 +93,20 @@ def fingerprint(subject: Any) -> str:
 # --- subjects: prepared once, copied for every case
 
 
+# Ids begin with a random token; this one stands in messages, and must not change from run to run.
+TOKEN = "1f2e3d4c5b6a7980"
+_SAME_IDS = mock.patch("secrets.token_hex", lambda *_: TOKEN)
+
+
 @functools.cache
 def _played(name: str) -> mb.Policy:
     policy = POLICIES[name]()
     context = [0.2, 0.7] if "context" in name else None
-    for t in range(6):
-        choice = policy.ask(context=context)
-        policy.tell(choice, reward(choice, t))
-    policy.ask(context=context, n=3)
+    with _SAME_IDS:
+        for t in range(6):
+            choice = policy.ask(context=context)
+            policy.tell(choice, reward(choice, t))
+        policy.ask(context=context, n=3)
     return policy
 
 
@@ -174,10 +181,11 @@ CONFIGURATION = {"C": 1.0, "kernel": "poly", "degree": 3}
 @functools.cache
 def _tuned() -> mb.Tuner:
     made = mb.Tuner(_space(), reward_range=(0, 1), samples=100, rows="fresh", initial=4, rng=0)
-    for _ in range(6):
-        trial = made.ask()
-        made.tell(trial, 0.5)
-    made.ask(n=2)
+    with _SAME_IDS:
+        for _ in range(6):
+            trial = made.ask()
+            made.tell(trial, 0.5)
+        made.ask(n=2)
     return made
 
 
@@ -374,7 +382,7 @@ CONSTRUCTORS: dict[str, Callable[[], Arguments]] = {
     "Space": lambda: {"parameters": dict(_space()), "conditions": {"degree": ("kernel", ["poly"])}},
     "Tuner": lambda: {
         "space": _space(),
-        "assumptions": mb.Assumptions((0, 1), 100),
+        "assumptions": mb.Assumptions((0, 1), 100, rows="fresh"),
         "features": None,
         "mixture": None,
         "acting": None,
@@ -512,8 +520,8 @@ _PLAYING: dict[str, Callable[[], Arguments]] = {
     "ask": lambda: {"arms": None, "context": None, "n": None, "distinct": True, "contexts": None},
     "choose_many": lambda: {"contexts": None, "arms": ARMS.actions.copy()},
     "adopt": lambda: {"action": ARMS.actions[0].copy(), "context": None},
-    "tell": lambda: {"choice": 6, "reward": 0.3, "sigma": None},
-    "cancel": lambda: {"choice": 6, "played": False},
+    "tell": lambda: {"choice": f"{TOKEN}-6", "reward": 0.3, "sigma": None},
+    "cancel": lambda: {"choice": f"{TOKEN}-6", "played": False},
     "learn": lambda: {"actions": ARMS.actions[:2].copy(), "rewards": [0.1, 0.2], "sigma": None},
     "certificate": lambda: {"over": None, "context": None, "proof": None},
     "save": lambda: {"path": "a.state"},
@@ -526,7 +534,7 @@ _IN_CONTEXT: dict[str, Callable[[], Arguments]] = {
     "learn": lambda: {"actions": np.ones((2, 4)), "rewards": [0.1, 0.2], "sigma": None},
     "certificate": lambda: {"over": None, "context": [0.2, 0.7], "proof": None},
 }
-_SEVERAL = {"tell": lambda: {"choice": [6, 7], "reward": [0.3, 0.4], "sigma": [0.1, 0.2]}}
+_SEVERAL = {"tell": lambda: {"choice": [f"{TOKEN}-6", f"{TOKEN}-7"], "reward": [0.3, 0.4], "sigma": [0.1, 0.2]}}
 _BOUNDING: dict[str, Callable[[], Arguments]] = {
     "update": lambda: {"actions": problem.ACTIONS[:2].copy(), "rewards": [0.1, 0.2], "sigma": None},
     "after": lambda: {"actions": problem.ACTIONS[:2].copy(), "rewards": [0.1, 0.2], "sigma": None},
@@ -658,8 +666,8 @@ _ROUND: dict[str, Callable[[], Arguments]] = {
 _TUNING: dict[str, Callable[[], Arguments]] = {
     "ask": lambda: {"n": None},
     "adopt": lambda: {"parameters": dict(CONFIGURATION)},
-    "tell": lambda: {"trial": 6, "value": 0.5, "sem": None, "sigma": None},
-    "fail": lambda: {"trial": 6},
+    "tell": lambda: {"trial": f"{TOKEN}-6", "value": 0.5, "sem": None, "sigma": None},
+    "fail": lambda: {"trial": f"{TOKEN}-6"},
     "trials": lambda: {"n_trials": 3, "confirmations": 1},
     "optimize": lambda: {"objective": lambda parameters: 0.5, "n_trials": 3, "confirmations": 1},
     "learn": lambda: {"history": _history(), "value": None, "ordered": None},
@@ -699,6 +707,8 @@ _ASSUMED = {
     "direction": None,
     "reward_range": None,
     "samples": None,
+    "rows": None,
+    "pool": None,
     "sigma": None,
     "noise": None,
     "planned": None,
@@ -712,7 +722,8 @@ def _history() -> list[tuple[dict[str, Any], float]]:
 def _certifying() -> Arguments:
     choices = {"space": None, "value": None, "parameters": None, "features": None, "mixture": None, "rng": 0}
     rows = {"ordered": None, "rows": "fresh", "fixed_list": None}
-    return {"history": _history(), "assumptions": mb.Assumptions((0, 1), 100), **choices, **rows}
+    known = mb.Assumptions((0, 1), 100, rows="fresh")
+    return {"history": _history(), "assumptions": known, **choices, **rows}
 
 
 @functools.cache
@@ -730,11 +741,17 @@ def _certifying_a_table() -> Arguments:
 
 
 def _certifying_a_list() -> Arguments:
-    return {**_certifying(), "rows": "fixed", "fixed_list": np.True_}  # not a bool, as None is valid, too
+    known = mb.Assumptions((0, 1), 100, rows="fixed")
+    return {
+        **_certifying(),
+        "assumptions": known,
+        "rows": "fixed",
+        "fixed_list": np.True_,
+    }  # not a bool, as None is valid, too
 
 
 def _finalists() -> Arguments:
-    return {"finalists": _history(), "assumptions": mb.Assumptions((0, 1), 100)}
+    return {"finalists": _history(), "assumptions": mb.Assumptions((0, 1), 100, rows="fresh")}
 
 
 class _AlwaysYes:
@@ -754,7 +771,7 @@ def _one_finalist() -> Arguments:
 
 def _guaranteeing() -> Arguments:
     results = {"params": [{"C": 1.0}, {"C": 2.0}], "split0_test_score": [0.5, 0.6], "split1_test_score": [0.7, 0.6]}
-    known = {"samples": 30, "rows": "fresh", "reward_range": (0.0, 1.0), "delta": 0.05, "scorer": "score"}
+    known = {"samples": 30, "reward_range": (0.0, 1.0), "delta": 0.05, "scorer": "score"}
     return {"cv_results": results, **known}
 
 
@@ -767,7 +784,7 @@ def _study() -> optuna.Study:
 
 
 def _drawing(**further: Any) -> Callable[[], Arguments]:
-    known = {"assumptions": mb.Assumptions((0, 1), 100), "space": None, "certificate": None}
+    known = {"assumptions": mb.Assumptions((0, 1), 100, rows="fresh"), "space": None, "certificate": None}
     return lambda: {"study": _study(), **known, **further}
 
 
@@ -861,7 +878,7 @@ CALLS: tuple[Call, ...] = (
     Call("optuna.plot_certificate", _drawing(target_name="accuracy")),
     Call("optuna.plot_worths", _drawing(target_name="accuracy", n=2)),
     Call("optuna.publish", _drawing()),
-    Call("optuna.Publish", lambda: {"every": 5, "assumptions": mb.Assumptions((0, 1), 100), "space": None}),
+    Call("optuna.Publish", lambda: {"every": 5, "assumptions": mb.Assumptions((0, 1), 100, rows="fresh"), "space": None}),
     *_many({"ListCertificate": lambda: mb.certify_finalists(**_one_finalist())}, {
         "of": lambda: {"parameters": {"C": 1.0}},
         "sentences": lambda: {"named": "it"},

@@ -79,9 +79,9 @@ class TunerLife(Life):
             low, high = trial.interval
             assert low <= high or not trial.trusted
             # Ids of choices that were moved to the nearest configuration are skipped.
-            assert trial.id >= self.rounds
-            self.rounds = trial.id + 1
-            self.waiting[trial.id] = trial
+            assert trial.number >= self.rounds
+            self.rounds = trial.number + 1
+            self.waiting[trial.number] = trial
 
     @rule()
     def ask(self):
@@ -110,7 +110,7 @@ class TunerLife(Life):
         return self.waiting[sorted(self.waiting)[which % len(self.waiting)]]
 
     def note_told(self, trial, value):
-        del self.waiting[trial.id]
+        del self.waiting[trial.number]
         self.history.append((trial.parameters, value))
 
     @precondition(lambda self: self.waiting)
@@ -118,7 +118,7 @@ class TunerLife(Life):
     def fail(self, which):
         trial = self.any_waiting(which)
         self.tuner.fail(trial)
-        del self.waiting[trial.id]
+        del self.waiting[trial.number]
 
     @rule(seed=seeds, n=st.integers(1, 4))
     def learn(self, seed, n):
@@ -189,7 +189,7 @@ class TunerLife(Life):
         if what in ("tell", "fail") and self.waiting:
             trial = self.any_waiting(seed)
             if what == "fail":
-                return lambda tuner: tuner.fail(trial), lambda _: self.waiting.pop(trial.id)
+                return lambda tuner: tuner.fail(trial), lambda _: self.waiting.pop(trial.number)
             value = self.value(seed)
             return lambda tuner: tuner.tell(trial, value), lambda _: self.note_told(trial, value)
         if what == "learn":
@@ -222,9 +222,9 @@ class TunerLife(Life):
         if not hasattr(self, "tuner"):
             return
         tuner = self.tuner
-        assert [trial.id for trial in tuner.pending] == sorted(self.waiting)
+        assert [trial.number for trial in tuner.pending] == sorted(self.waiting)
         for trial in tuner.pending:
-            assert self.space.same(trial.parameters, self.waiting[trial.id].parameters)
+            assert self.space.same(trial.parameters, self.waiting[trial.number].parameters)
         assert tuner.told == len(self.history)
         assert [told.value for told in tuner.history] == [value for _, value in self.history]
         assert tuner.refuted or not self.refuted, "a refutation was forgotten"
