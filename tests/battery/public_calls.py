@@ -95,7 +95,7 @@ def fingerprint(subject: Any) -> str:
 
 # Ids begin with a random token; this one stands in messages, and must not change from run to run.
 TOKEN = "1f2e3d4c5b6a7980"
-_SAME_IDS = mock.patch("secrets.token_hex", lambda *_: TOKEN)
+_SAME_IDS = mock.patch("secrets.token_hex", return_value=TOKEN)
 
 
 @functools.cache
@@ -382,7 +382,7 @@ CONSTRUCTORS: dict[str, Callable[[], Arguments]] = {
     "Space": lambda: {"parameters": dict(_space()), "conditions": {"degree": ("kernel", ["poly"])}},
     "Tuner": lambda: {
         "space": _space(),
-        "assumptions": mb.Assumptions((0, 1), 100, rows="fresh"),
+        "assumptions": _known(),
         "features": None,
         "mixture": None,
         "acting": None,
@@ -715,6 +715,10 @@ _ASSUMED = {
 }
 
 
+def _known() -> mb.Assumptions:
+    return mb.Assumptions((0, 1), 100, rows="fresh")
+
+
 def _history() -> list[tuple[dict[str, Any], float]]:
     return [(parameters, 0.5) for parameters in _space().sample(4, rng=0)]
 
@@ -722,8 +726,7 @@ def _history() -> list[tuple[dict[str, Any], float]]:
 def _certifying() -> Arguments:
     choices = {"space": None, "value": None, "parameters": None, "features": None, "mixture": None, "rng": 0}
     rows = {"ordered": None, "rows": "fresh", "fixed_list": None}
-    known = mb.Assumptions((0, 1), 100, rows="fresh")
-    return {"history": _history(), "assumptions": known, **choices, **rows}
+    return {"history": _history(), "assumptions": _known(), **choices, **rows}
 
 
 @functools.cache
@@ -751,7 +754,7 @@ def _certifying_a_list() -> Arguments:
 
 
 def _finalists() -> Arguments:
-    return {"finalists": _history(), "assumptions": mb.Assumptions((0, 1), 100, rows="fresh")}
+    return {"finalists": _history(), "assumptions": _known()}
 
 
 class _AlwaysYes:
@@ -784,7 +787,7 @@ def _study() -> optuna.Study:
 
 
 def _drawing(**further: Any) -> Callable[[], Arguments]:
-    known = {"assumptions": mb.Assumptions((0, 1), 100, rows="fresh"), "space": None, "certificate": None}
+    known = {"assumptions": _known(), "space": None, "certificate": None}
     return lambda: {"study": _study(), **known, **further}
 
 
@@ -878,7 +881,7 @@ CALLS: tuple[Call, ...] = (
     Call("optuna.plot_certificate", _drawing(target_name="accuracy")),
     Call("optuna.plot_worths", _drawing(target_name="accuracy", n=2)),
     Call("optuna.publish", _drawing()),
-    Call("optuna.Publish", lambda: {"every": 5, "assumptions": mb.Assumptions((0, 1), 100, rows="fresh"), "space": None}),
+    Call("optuna.Publish", lambda: {"every": 5, "assumptions": _known(), "space": None}),
     *_many({"ListCertificate": lambda: mb.certify_finalists(**_one_finalist())}, {
         "of": lambda: {"parameters": {"C": 1.0}},
         "sentences": lambda: {"named": "it"},

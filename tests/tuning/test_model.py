@@ -8,6 +8,7 @@ import mixbandit as mb
 from mixbandit.integrations.optuna import MixBanditSampler
 from mixbandit.tuning import assumptions, default_model, modelling
 from mixbandit.tuning.default_model import default_features, default_kernel, default_suspects, in_words
+from mixbandit.tuning.evidence import SHARES
 from tests.helpers.runs import SPACE, noisy
 
 STATED = {"reward_range": (0.0, 1.0), "samples": 100, "rows": "fresh"}
@@ -50,7 +51,8 @@ def test_a_tuner_turns_to_features_when_there_are_too_many_trials(few, tmp_path)
     assert tuner.moment.model.kernel is None
     assert tuner.told == few + 4
     assert "stand in for it" in tuner.certificate().details()
-    whole = mb.certify(values, space=SPACE, features=default_features(SPACE), **STATED)
+    whole = mb.certify(values, space=SPACE, **STATED)
+    assert "stand in for it" in whole.model
     assert tuner.interval(whole.action) == pytest.approx(whole.interval)
     resumed = mb.Tuner.load(tmp_path / "early")  # and it still knows where to change
     for parameters, value in values[resumed.told :]:
@@ -119,3 +121,23 @@ def test_suspects_jump_along_numbers_not_along_categories():
 def test_words_know_features_that_only_look_alike():
     other = mb.Tuner(SPACE, **STATED, features=mb.RandomFourier(SPACE.dim, 101, 0.3, rng=1)).moment.model
     assert in_words(other, SPACE) == "expected values linear in the features"
+
+
+@pytest.mark.parametrize("stated", [{"samples": 100}, {"sigma": 0.1}, {"noise": "gaussian"}, {"samples": 1}])
+def test_all_sequences_of_a_growing_run_share_one_budget(stated, monkeypatch):
+    """Somebody who looks at 500, 1,000, 2,000 and more trials spends the model's part of δ once."""
+    monkeypatch.setattr(modelling, "_MOST_LEARNT", 5)
+    monkeypatch.setattr(modelling, "_MOST_BOUNDED", 10)
+    monkeypatch.setattr(modelling, "MOST_ROWS", 20)
+    monkeypatch.setattr(assumptions, "MOST_ROWS", 20)
+    known, space = mb.Assumptions(reward_range=(0.0, 1.0), **stated), mb.Space({"x": mb.Float(0.0, 1.0)})
+    spent = []
+    for n in (1, 5, 6, 10, 11, 20, 21, 30):
+        rows = np.linspace(0.0, 1.0, n)[:, None]
+        found = modelling.certifying(known, space, None, None, rows, np.zeros(n), ordered=True)
+        kind = type(found.rule).__name__, type(found.model).__name__, str(getattr(found.rule, "mixture", ""))
+        spent.append((kind, found.rule.delta))
+    by_kind = dict(spent)
+    assert len(by_kind) == len(set(spent)) == (2 if "noise" in stated else 3)  # one share each, however often used
+    assert sum(by_kind.values()) <= SHARES.model * known.delta * (1 + 1e-12)
+    assert spent[0][1] == pytest.approx(0.9 * SHARES.model * known.delta)

@@ -342,7 +342,7 @@ def test_a_value_belongs_to_the_integer_that_was_tried():
         history.append((trial.parameters, value))
     found = tuned.recommend()
     row = space.encode(found.parameters)
-    known = {"norm_bound": 2.0, "delta": 0.02, "reward_range": (-0.5, 0.5), "samples": 10**6}
+    known = {"norm_bound": 2.0, "delta": 0.018, "reward_range": (-0.5, 0.5), "samples": 10**6}
     model = mb.BoundedMixture(default_kernel(space), suspects=default_suspects(space), **known)
     model.update(space.encode_all([p for p, _ in history]), [value - 0.5 for _, value in history])
     tried = list(dict.fromkeys(p["n"] for p, _ in history))

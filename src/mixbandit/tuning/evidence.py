@@ -206,7 +206,9 @@ def _mean(assumptions: Assumptions, delta: float) -> MeanSequence:
     return MeanSequence(assumptions.reward_range, delta)
 
 
-def shares_in_words(delta: float, used: Mapping[str, float] = SHARES._asdict()) -> str:
-    """The parts of δ, for those who ask."""
+def shares_in_words(delta: float, used: Mapping[str, float] = SHARES._asdict(), now: float | None = None) -> str:
+    """How δ is divided, in words; `now` is what of the model's part this many trials are given."""
     names = {"model": "the model", "own": "each configuration's own trials", "nominated": "confirmed finalists"}
+    if now is not None and now < SHARES.model * delta:
+        names["model"] += f" ({now:g} at this number of trials, the rest at others)"
     return ", ".join(f"{share * delta:g} for {names[name]}" for name, share in used.items())

@@ -20,6 +20,9 @@ from mixbandit.tuning.space import Space
 _MOST_LEARNT = 500
 # The bounded set takes O(t³), too, with a larger constant: some ten seconds for this many.
 _MOST_BOUNDED = 1000
+# How the model's part of δ is divided between the sequences that a growing run goes through, by how many there are.
+# Looking before and after a change spends what both may: the first, which most runs never leave, keeps most of it.
+_STAGES = {1: (1.0,), 2: (0.9, 0.1), 3: (0.9, 0.05, 0.05)}
 # Of values that average fewer results, Hoeffding's σ certifies more, unless they are close to an end of the range.
 _FEWEST_RESULTS = 10
 
@@ -41,18 +44,24 @@ def certifying(
     It learns in order of play. Where that is not known, or values average few results, or a mixture is given, or there
     are too many trials, or several kernels, Hoeffding's σ stands in, as it does while a tuner acts.
     """
-    # Where its part would be too small for a sequence, so are all others, which then say nothing.
-    known = dataclasses.replace(assumptions, delta=max(SHARES.model * assumptions.delta, SMALLEST_PROBABILITY))
     single = features is None or not isinstance(as_model(features, space.dim), KernelListModel)
-    plain = mixture is None and ordered and len(rows) <= MOST_ROWS
-    several = known.counts_results and (known.samples or 1) >= _FEWEST_RESULTS
-    if several and plain and single and not known.misspecification and len(rows) <= _MOST_BOUNDED:
+    plain = mixture is None and ordered
+    several = assumptions.counts_results and (assumptions.samples or 1) >= _FEWEST_RESULTS
+    bounded = several and plain and single and not assumptions.misspecification
+    learning = plain and assumptions.noise is None and not bounded
+    ends = [min(_MOST_BOUNDED, MOST_ROWS)] * bounded + [min(_MOST_LEARNT, MOST_ROWS)] * learning
+    ends += [MOST_ROWS] * (features is None)
+    stage = sum(end < len(rows) for end in ends)
+    part = SHARES.model * _STAGES[len(ends) + 1][stage]
+    # Where its part would be too small for a sequence, so are all others, which then say nothing.
+    known = dataclasses.replace(assumptions, delta=max(part * assumptions.delta, SMALLEST_PROBABILITY))
+    if bounded and stage == 0:
         assert known.reward_range is not None
         low, high = known.reward_range
         # Rewards were checked, but may lie beyond the ends by rounding.
         inside = np.clip(rewards, low - known.offset, high - known.offset)
         return _bounded(known, space, features).learnt(rows, inside)
-    if plain and known.noise is None and len(rows) <= _MOST_LEARNT:
+    if learning and stage == 0:
         mixture = Grid([SemiAdaptive(c) for c in mixture_scales(known)])
     return known.sequence(space, features, mixture, rows=len(rows)).moment.learnt(rows, rewards, levels)
 

@@ -177,7 +177,8 @@ class StudyCertificate(Certificate):
             what = "This holds" if self.proven else "Of these, only the interval holds,"
             lines.append(f"{what} with probability at least {confidence(self.delta)}, whatever tuner was used, given")
             lines.append(f"{self.assumptions}, and {self.model}.")
-            lines.append(f"delta={self.delta:g} is divided: {shares_in_words(self.delta)}.")
+            now = None if self.judgement is None else self.judgement.moment.rule.delta
+            lines.append(f"delta={self.delta:g} is divided: {shares_in_words(self.delta, now=now)}.")
         lines += self.reservations()
         if self.possible:
             lines.append("Where the best can still be, according to a search:")
