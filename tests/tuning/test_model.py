@@ -7,7 +7,7 @@ import pytest
 import mixbandit as mb
 from mixbandit.integrations.optuna import MixBanditSampler
 from mixbandit.tuning import assumptions, default_model, modelling
-from mixbandit.tuning.default_model import default_features, default_kernel, default_suspects, in_words
+from mixbandit.tuning.default_model import default_kernel, default_suspects, in_words
 from mixbandit.tuning.evidence import SHARES
 from tests.helpers.runs import SPACE, noisy
 
