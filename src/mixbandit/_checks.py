@@ -7,6 +7,7 @@ Conversions run code of other libraries and of users, which may raise anything: 
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import os
@@ -14,7 +15,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from numbers import Real
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +24,7 @@ from mixbandit.errors import DamagedState, InvalidInput
 
 Array = NDArray[np.float64]
 T = TypeVar("T")
+P = ParamSpec("P")
 
 # Larger entries are rejected everywhere, so that lengths and bounds stay finite.
 LARGEST_ENTRY = 1e200
@@ -39,6 +41,17 @@ _SAFE_ENTRY = 1e150  # its square is a float
 _LONGEST_SHOWN = 80
 _PLAIN, _LISTS = frozenset((float, int)), frozenset((list, tuple))
 _DEEPEST = 64  # numpy refuses lists nested more deeply
+
+
+def underflowing(function: Callable[P, T]) -> Callable[P, T]:
+    """What underflows is 0, also in programs of users with `np.seterr(all="raise")`."""
+
+    @functools.wraps(function)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
+        with np.errstate(under="ignore"):
+            return function(*args, **kwargs)
+
+    return wrapped
 
 
 def shown(value: Any) -> str:

@@ -227,3 +227,26 @@ def test_a_sure_prior_far_away_whose_squares_vanish_does_not_empty_the_set():
     assert not cs.is_empty
     assert (cs.lower(features) <= features @ theta).all()
     assert (cs.upper(features) >= features @ theta).all()
+
+
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("phi", [2, mb.RBF(0.1)], ids=["features", "kernel"])
+def test_programs_that_raise_on_underflow_get_the_same_bounds(exact, phi):
+    rng = np.random.default_rng(0)
+    actions = np.abs(rng.normal(size=(20, 2)))
+    values = rng.choice([0.0, 1.0, 1e-300, 1.0 - 1e-16], size=20)
+    made = {
+        "bounded": lambda: mb.BoundedMixture(phi, norm_bound=2.0, exact=exact),
+        "stated level": lambda: mb.KernelMixture(mb.RBF(0.1), sigma=0.5, norm_bound=2.0),
+    }
+    for make in made.values():
+        expected = make().update(actions, values).upper(actions)
+        with np.errstate(all="raise"):
+            np.testing.assert_array_equal(make().update(actions, values).upper(actions), expected)
+    for options in ({}, {"sigma": 0.1}, {"noise": "gaussian"}):
+        inner = np.clip(values, 1e-200, 0.9) + 0.01 * rng.random(20)
+        expected = mb.MeanSequence(**options).update(inner)
+        known = expected.interval(), expected.pvalue(0.3)
+        with np.errstate(all="raise"):
+            again = mb.MeanSequence(**options).update(inner)
+            assert (again.interval(), again.pvalue(0.3)) == known

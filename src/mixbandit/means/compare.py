@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import as_range, as_vector, flag, positive
+from mixbandit._checks import as_range, as_vector, flag, positive, underflowing
 from mixbandit.errors import AssumptionsRefuted, InvalidInput
 from mixbandit.means.kinds import Range
 from mixbandit.means.sequence import MeanSequence, error_probability
@@ -32,6 +32,7 @@ class MeanComparison:
         return f"The difference lies in [{self.lower:.4g}, {self.upper:.4g}]; p = {self.pvalue:.2g}."
 
 
+@underflowing
 def compare_means(
     a_values: ArrayLike,
     b_values: ArrayLike,

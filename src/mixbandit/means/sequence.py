@@ -21,6 +21,7 @@ from mixbandit._checks import (
     positive_int,
     probability,
     shown,
+    underflowing,
 )
 from mixbandit._schema import (
     Fields,
@@ -94,6 +95,7 @@ class MeanSequence:
         """The mean so far, each value weighted by its samples or its precision; NaN before the first value."""
         return self.kind.mean(self.record) if self.t else math.nan
 
+    @underflowing
     def update(self, values: ArrayLike, samples: ArrayLike | None = None, *, sigma: ArrayLike | None = None) -> Self:
         """Learn one value or many, in order. On an error nothing changes.
 
@@ -121,6 +123,7 @@ class MeanSequence:
         new.record = self.record.copy()
         return new
 
+    @underflowing
     def interval(self) -> tuple[float, float]:
         """(lower, upper): contains the mean at all times at once with probability ≥ 1 − `delta`."""
         if self._interval is None:
@@ -138,6 +141,7 @@ class MeanSequence:
         """The mean is at most this."""
         return self.interval()[1]
 
+    @underflowing
     def log_evalue(self, mean: float) -> float:
         """The logarithm of the evidence against this mean. If the mean is right, the evidence ever reaches 1/x with
         probability ≤ x.
@@ -147,6 +151,7 @@ class MeanSequence:
         """
         return self.kind.log_evalue(self.record, self._candidate(mean)) if self.t else 0.0
 
+    @underflowing
     def pvalue(self, mean: float, alternative: str = "two-sided") -> float:
         """The p-value of "the mean is `mean`", which may be read at any time and never rises.
 
@@ -176,6 +181,7 @@ class MeanSequence:
         }
 
     @classmethod
+    @underflowing
     def from_state_dict(cls, state: Mapping[str, Any]) -> Self:
         """The sequence that `state_dict` described."""
         check_type(state, cls.__name__, [cls.__name__])

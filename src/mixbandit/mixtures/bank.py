@@ -29,7 +29,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import LARGEST_SETTING, SMALLEST_SETTING, Array, as_float_array, nonnegative, positive, shown
+from mixbandit._checks import (
+    LARGEST_SETTING,
+    SMALLEST_SETTING,
+    Array,
+    as_float_array,
+    nonnegative,
+    positive,
+    shown,
+    underflowing,
+)
 from mixbandit._lazy import lapack
 from mixbandit._schema import Fields, array, optional, record, require
 from mixbandit.errors import InvalidInput, NotStorable
@@ -99,6 +108,7 @@ def log_predictive(mean: Array, variance: Array, values: Array, counts: Array) -
     return np.asarray(betaln(a + counts * values, b + counts * (1.0 - values)) - betaln(a, b))
 
 
+@underflowing
 def fixed_share(log_predictives: Array, share: float) -> Array:
     """Ln of the bank's predictive of every value, (t,), from its members' (J, t)."""
     members, t = log_predictives.shape
@@ -166,6 +176,7 @@ class Bank(Mixture):
     def cost(self, model: Model, sigma: float) -> Cost:
         raise InvalidInput("a Bank forecasts values in a known range: use it with BoundedMixture")
 
+    @underflowing
     def log_predictives(self, model: Model, trials: Trials, extra: Sequence[float] = (0.0,)) -> Array:
         """Ln of every member's predictive of every value, (J, t).
 
@@ -181,6 +192,7 @@ class Bank(Mixture):
                 variances.append(found[1] + more)
         return log_predictive(np.array(means), np.array(variances), values, counts)
 
+    @underflowing
     def log_density(self, model: Model, trials: Trials, extra: Sequence[float] = (0.0,)) -> float:
         """Ln of the bank's predictive of all values: −C_t."""
         if not len(trials.values):

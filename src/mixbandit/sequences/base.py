@@ -30,6 +30,7 @@ from mixbandit._checks import (
     positive,
     probability,
     shown,
+    underflowing,
 )
 from mixbandit._locks import Lock
 from mixbandit._schema import (
@@ -172,6 +173,7 @@ class ConfidenceSequence(abc.ABC):
         new._home = home
         return new
 
+    @underflowing
     def update(self, actions: ArrayLike, rewards: ArrayLike, sigma: ArrayLike | None = None) -> Self:
         """Learn the rewards (n,) of actions (n, dim_in); a single action may be a vector.
 
@@ -187,18 +189,21 @@ class ConfidenceSequence(abc.ABC):
         """A copy that has seen these rewards as well; this sequence is unchanged."""
         return self.copy().update(actions, rewards, sigma)
 
+    @underflowing
     def upper(self, actions: ArrayLike, alpha: float | Sequence[float] | None = None) -> Array:
         """Upper bounds (n,) on the expected rewards; with `alpha`, the closed form, or the best of several (DMM)."""
         moment, known = self._asked(alpha)
         directions = moment.directions(moment.model.checked(actions))
         return self._reported(moment.upper(directions, moment.at(known)))
 
+    @underflowing
     def lower(self, actions: ArrayLike, alpha: float | Sequence[float] | None = None) -> Array:
         """Lower bounds (n,) on the expected rewards: minus the upper bounds of minus the features."""
         moment, known = self._asked(alpha)
         directions = moment.directions(moment.model.checked(actions))
         return self._reported(moment.lower(directions, moment.at(known)))
 
+    @underflowing
     def support(self, actions: ArrayLike, alpha: float | Sequence[float] | None = None) -> Support:
         """Upper bounds with maximisers and gradients."""
         moment, known = self._asked(alpha)
@@ -214,11 +219,13 @@ class ConfidenceSequence(abc.ABC):
         theta = moment.model.parameters(found.points)
         return Support(self._reported(bounds), theta, grad, found.alpha, case, inflated)
 
+    @underflowing
     def contains(self, theta: ArrayLike, *, rtol: float = 1e-9) -> bool:
         """Whether the set contains θ; `rtol` allows for rounding at its border."""
         point, slack = _as_parameter(theta, self.moment.model.dim), nonnegative(rtol, "rtol")
         return self.moment.rule.set(self.moment.data).contains(point, slack)
 
+    @underflowing
     def merge(self, other: Self) -> Self:
         """A new sequence with the data of both, which must agree in everything else.
 
@@ -269,6 +276,7 @@ class ConfidenceSequence(abc.ABC):
         return {**self.settings(), self.moment.model.stores: data.state_dict(), **self.moment.rule.memory(data)}
 
     @classmethod
+    @underflowing
     def from_state_dict(cls, state: Mapping[str, Any], features: FeatureMap | int | None = None) -> Self:
         """The sequence that `state_dict` described; pass `features` again if they are your own function."""
         check_type(state, cls.__name__, [cls.__name__])
@@ -299,6 +307,7 @@ class ConfidenceSequence(abc.ABC):
             self.refute("a bound on an expected reward lies outside reward_range")
         return bounds.values
 
+    @underflowing
     def audit(self) -> Audit:
         """What the data so far say about the assumptions, at no extra δ; print the result to read it."""
         return self.moment.audit()
@@ -339,6 +348,7 @@ class ResidualBallSequence(ConfidenceSequence):
         moment, known = self._asked(None if alpha is None else self._ball_rule.check_alpha(alpha))
         return float(self._ball_rule.analytic_radius(moment.data, moment.alpha0 if known is None else known))
 
+    @underflowing
     def log_evalue(self, theta: ArrayLike) -> float:
         """Logarithm of the mixture martingale E_t(θ): an e-value against θ* = θ that may be read at any time.
 

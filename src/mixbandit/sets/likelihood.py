@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mixbandit._checks import Array
+from mixbandit._checks import Array, underflowing
 from mixbandit._lazy import lapack
 
 # −ln x is continued where one value alone costs this many nats, but not above half its own value.
@@ -49,7 +49,8 @@ class Log(NamedTuple):
         """Value, slope and curvature."""
         short = np.minimum(x - self.end, 0.0) / self.end  # how far below the end, in units of it
         inside = np.maximum(x, self.end)
-        value = self.weight * (-np.log(inside) - short + 0.5 * short**2)
+        with np.errstate(over="ignore"):  # a step that is far too long costs infinitely much, and is halved
+            value = self.weight * (-np.log(inside) - short + 0.5 * short**2)
         slope = self.weight / inside * (short - 1.0)
         return value, slope, self.weight / inside**2
 
@@ -199,6 +200,7 @@ def solve(gram: Array, alpha: float, b: Array) -> Array:
     return np.asarray(found)
 
 
+@underflowing
 def _log(shares: Array, counts: Array) -> Log:
     """The logarithm of one kind of result, which makes up these shares of them."""
     weight = counts * shares
