@@ -257,7 +257,8 @@ class PolicyLife(Life):
             rewards = [self.reward(row, seed + i) for i, row in enumerate(rows)]
             return lambda policy: policy.learn(rows, rewards), lambda _: self.ledger.learnt_elsewhere(rows, rewards)
         offered = self.offered(seed)
-        return lambda policy: policy.ask(**offered), lambda choice: self.made([choice])
+        # The twin's choice has an id of its own.
+        return lambda policy: policy.ask(**offered), lambda _: self.made([self.policy.pending[-1]])
 
     @rule()
     def save_and_load(self):

@@ -725,7 +725,7 @@ def _history() -> list[tuple[dict[str, Any], float]]:
 
 def _certifying() -> Arguments:
     choices = {"space": None, "value": None, "parameters": None, "features": None, "mixture": None, "rng": 0}
-    rows = {"ordered": None, "rows": "fresh", "fixed_list": None}
+    rows = {"ordered": None, "fixed_list": None}
     return {"history": _history(), "assumptions": _known(), **choices, **rows}
 
 
@@ -748,7 +748,6 @@ def _certifying_a_list() -> Arguments:
     return {
         **_certifying(),
         "assumptions": known,
-        "rows": "fixed",
         "fixed_list": np.True_,
     }  # not a bool, as None is valid, too
 
@@ -765,7 +764,8 @@ class _AlwaysYes:
 
 
 def _fitted() -> Arguments:
-    return {"model": {"yes": _AlwaysYes()}, "X": [[0.0], [1.0]], "y": [1, 0], "delta": 0.05}
+    rows = {"model": {"yes": _AlwaysYes()}, "X": [[0.0], [1.0]], "y": [1, 0]}
+    return {**rows, "scoring": "accuracy", "delta": 0.05, "pos_label": None, "clip": None, "reward_range": None}
 
 
 def _one_finalist() -> Arguments:

@@ -11,7 +11,7 @@ import mixbandit as mb
 from mixbandit.cli import app
 from tests.helpers.pages import EVIL, KNOWN, Page, noisy, svm_history
 
-STATED = ["--range", "0", "1", "--samples", "100"]
+STATED = ["--range", "0", "1", "--samples", "100", "--rows", "fresh"]
 
 
 def report(*arguments, stated=STATED):
@@ -132,7 +132,9 @@ def test_a_page_that_cannot_be_written_is_a_failure(table, tmp_path):
 def test_refuted_assumptions_are_a_page_with_a_warning_and_an_exit_code(tmp_path, out):
     table = tmp_path / "noisy.csv"
     table.write_text("lr,value\n" + "".join(f"{c['lr']},{value}\n" for c, value in noisy()))
-    result = report(table, "--ordered", "-o", out, stated=["--range", "0", "1", "--samples", "100000"])
+    result = report(
+        table, "--ordered", "-o", out, stated=["--range", "0", "1", "--samples", "100000", "--rows", "fresh"]
+    )
     assert result.exit_code == 3
     assert result.stdout.startswith("WARNING: ")
     assert "Nothing on this page is guaranteed." in out.read_text()

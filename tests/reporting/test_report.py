@@ -44,6 +44,9 @@ def courses(monkeypatch):
     monkeypatch.setattr("mixbandit.reporting.page.course", course)
 
 
+ON_FIXED_ROWS = mb.Assumptions(reward_range=(0, 1), samples=100, rows="fixed")
+
+
 def read(certificate, **options):
     return Page(mb.report(certificate, **options))
 
@@ -405,7 +408,7 @@ def test_a_list_without_a_model():
 
 
 def test_values_on_the_same_rows_guarantee_nothing():
-    certificate = mb.certify([({"C": float(i)}, 0.8 + i / 100) for i in range(10)], KNOWN, rows="fixed")
+    certificate = mb.certify([({"C": float(i)}, 0.8 + i / 100) for i in range(10)], ON_FIXED_ROWS)
     page = read(certificate, default={"C": 1.0})
     assert page.of("p")[0].startswith("ON THESE ROWS ONLY, the best of 10 is C = 9")
     assert "nothing" in page.of("dd")
@@ -417,7 +420,7 @@ def test_a_search_of_scikit_learn():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(60, 2))
     search = GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0, 10.0]}, cv=3).fit(x, x[:, 0] > 0)
-    page = read(mb.certify(search, KNOWN))
+    page = read(mb.certify(search, ON_FIXED_ROWS))
     assert page.of("p")[0].startswith("Use C = ")
 
 

@@ -163,6 +163,9 @@ class Assumptions:
 
     def with_rows(self, rows: str | None, pool: int | None = None) -> Assumptions:
         """The same assumptions, with this statement about rows, unless they contradict it."""
+        if rows is not None:
+            one_of(rows, ROWS, "rows")
+        pool = None if pool is None else positive_int(pool, "pool")
         given = POOL if rows is None and pool is not None else rows
         if given is None:
             return self

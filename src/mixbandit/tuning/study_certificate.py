@@ -165,9 +165,11 @@ class StudyCertificate(Certificate):
             return f"No other configuration was found to beat it{beaten} (NOT PROVEN: only what a search found)."
         if not beaten:
             return "No other configuration in the space beats it."
+        if self.proof == "range":
+            end = f"{self.best_possible + 0.0:.4g}, the end of the stated range"
+            return f"Nothing rules out a better configuration: expected values may reach {end}."
         beyond = f"{'above' if self._upwards else 'below'} {self.best_possible + 0.0:.4g}"
-        end = ", the end of the stated range" if self.proof == "range" else ""
-        return f"No other configuration beats it{beaten}: none has an expected value {beyond}{end}."
+        return f"No other configuration beats it{beaten}: none has an expected value {beyond}."
 
     def details(self) -> str:
         """What the two lines are based on, what was left out, where the best can still be, and the audit."""
@@ -282,10 +284,11 @@ def _rows_in_words(judgement: Judgement | None) -> str:
 
 
 def readable(parameters: Any) -> str:
-    """Parameters as text, with numpy's numbers written as plain ones."""
+    """Parameters as text for a sentence: plain numbers, of four significant digits. `parameters` has all of them."""
     if not isinstance(parameters, Mapping):
         return str(parameters)
-    return str({name: value.item() if isinstance(value, np.generic) else value for name, value in parameters.items()})
+    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in parameters.items()}
+    return str({name: float(f"{value:.4g}") if isinstance(value, float) else value for name, value in plain.items()})
 
 
 def _plain(value: Any) -> Any:
