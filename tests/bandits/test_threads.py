@@ -67,6 +67,30 @@ def test_threads_that_share_a_sequence_lose_no_reward():
         assert each.t == THREADS * EACH
 
 
+def test_threads_that_share_a_mean_or_an_intersection_lose_nothing():
+    values = np.random.default_rng(0).integers(0, 2, size=10 * EACH)
+    mean = mb.MeanSequence()
+    in_threads(lambda thread: [mean.update(value).t for value in values])
+    assert mean.t == THREADS * len(values)
+    assert mean.record.values.sum() == THREADS * values.sum()
+    assert mean.interval() == mb.MeanSequence().update(mean.record.values).interval()
+    rows = np.random.default_rng(0).uniform(size=(EACH, 2))
+    both = mb.sequences.RunningIntersection(mb.MartingaleMixture(PHI, **SETTINGS), rows[:5])
+    in_threads(lambda thread: [both.update(row, 0.1) for row in rows])
+    assert both.sequence.t == THREADS * EACH
+    now = both.sequence.moment.interval(both.sequence.moment.directions(both.actions))
+    assert (both.lower >= now.lower).all()
+    assert (both.upper <= now.upper).all()
+    for each in (mean, both):
+        with each.lock:
+            for other in (
+                copy.deepcopy(each),
+                pickle.loads(pickle.dumps(each)),
+                *([each.copy()] if each is mean else []),
+            ):
+                assert other.lock is not each.lock
+
+
 def test_copies_pickles_and_files_of_what_has_a_lock_work():
     policy = make("CMMUCB")
     play(policy, 3)

@@ -23,6 +23,7 @@ from mixbandit._checks import (
     shown,
     underflowing,
 )
+from mixbandit._locks import Lock, locked
 from mixbandit._schema import (
     Fields,
     array,
@@ -77,6 +78,7 @@ class MeanSequence:
         self.kind = _kind(self.reward_range, self.sigma, self.noise)
         self.record = Record(self.kind.width)
         self._interval: tuple[float, float] | None = None
+        self.lock = Lock()
 
     def __repr__(self) -> str:
         stated = [f"reward_range={self.reward_range}", f"delta={self.delta:g}"]
@@ -105,6 +107,7 @@ class MeanSequence:
         known = as_vector(values, None, "values")
         return self._learn(known, self._weights(samples, sigma, len(known)))
 
+    @locked
     def _learn(self, values: Array, weights: Array) -> Self:
         self.kind.check(values, self.record)
         if len(values):
@@ -116,13 +119,15 @@ class MeanSequence:
         """A copy that has seen these values as well; this sequence is unchanged."""
         return self.copy().update(values, samples, sigma=sigma)
 
+    @locked
     def copy(self) -> Self:
         """An independent sequence with the same settings and values."""
         new = object.__new__(type(self))
         new.__dict__.update(self.__dict__)
-        new.record = self.record.copy()
+        new.record, new.lock = self.record.copy(), Lock()
         return new
 
+    @locked
     @underflowing
     def interval(self) -> tuple[float, float]:
         """(lower, upper): contains the mean at all times at once with probability ≥ 1 − `delta`."""
@@ -141,6 +146,7 @@ class MeanSequence:
         """The mean is at most this."""
         return self.interval()[1]
 
+    @locked
     @underflowing
     def log_evalue(self, mean: float) -> float:
         """The logarithm of the evidence against this mean. If the mean is right, the evidence ever reaches 1/x with
@@ -151,6 +157,7 @@ class MeanSequence:
         """
         return self.kind.log_evalue(self.record, self._candidate(mean)) if self.t else 0.0
 
+    @locked
     @underflowing
     def pvalue(self, mean: float, alternative: str = "two-sided") -> float:
         """The p-value of "the mean is `mean`", which may be read at any time and never rises.
@@ -167,6 +174,7 @@ class MeanSequence:
             logs = logs[ahead > 0.0] if side == "greater" else logs[ahead < 0.0]
         return math.exp(-max(float(logs.max(initial=0.0)), 0.0))
 
+    @locked
     def state_dict(self) -> dict[str, Any]:
         """Everything needed to resume later: numbers, text and arrays."""
         return {

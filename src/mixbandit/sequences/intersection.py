@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixbandit._checks import Array, instance_of
+from mixbandit._locks import Lock, locked
 from mixbandit.errors import InvalidInput
 from mixbandit.sequences.base import ConfidenceSequence
 
@@ -32,8 +33,10 @@ class RunningIntersection:
         self.lower: Array = np.full(len(self.actions), -np.inf)
         self.upper: Array = np.full(len(self.actions), np.inf)
         self.is_empty = False
+        self.lock = Lock()
         self._intersect()
 
+    @locked
     def update(self, actions: ArrayLike, rewards: ArrayLike, sigma: ArrayLike | None = None) -> Self:
         """Update the sequence, then intersect the bounds."""
         self.sequence.update(actions, rewards, sigma=sigma)
