@@ -326,3 +326,65 @@ def test_a_certificate_is_not_trusted_where_only_the_noise_is_refuted():
         found = certificate(cs.moment, region, np.random.default_rng(0))
         assert not found.trusted
         assert not found.proven
+
+
+ORTHOGONAL = mb.Arms(np.eye(3))
+
+
+def clicks(t, reward_range=(0.0, 1.0)):
+    """A sequence that saw t yes-or-no results of three arms in turn, with rates of .3, .5 and .7."""
+    cs = mb.MartingaleMixture(3, sigma=0.5, norm_bound=2.0, reward_range=reward_range)
+    rows = np.eye(3)[np.arange(t) % 3]
+    if t:
+        cs.update(rows, np.random.default_rng(3).random(t) < rows @ [0.3, 0.5, 0.7])
+    return cs
+
+
+def test_a_vacuous_certificate_says_so_and_about_what_it_needs():
+    nothing = certify(clicks(0), ORTHOGONAL)
+    assert (nothing.vacuous, nothing.needs) == (True, None)
+    assert str(nothing).startswith("Vacuous: as much was known without any reward. No reward has been told yet.\n")
+    found = certify(clicks(9), ORTHOGONAL)
+    assert (found.lower, found.gap, found.vacuous) == (0.0, 1.0, True)
+    assert re.match(
+        r"Vacuous: as much was known without any reward\. As a rough guide, about \d+00 more rewards would halve its "
+        r"interval\.\nWorth at least 0: ",
+        str(found),
+    )
+    # Roughly: half of the range is reached within a factor of three.
+    needed = next(t for t in range(9, 2000, 9) if np.diff(certify(clicks(t), ORTHOGONAL).interval) <= 0.5)
+    assert needed / 3 <= found.needs <= 3 * needed
+    told = certify(clicks(600), ORTHOGONAL)
+    assert (told.vacuous, told.needs) == (False, None)
+    assert str(told).startswith("Worth at least")
+
+
+def test_a_floor_or_a_gap_that_says_something_is_not_vacuous():
+    # Nothing is known of the level of the rewards, but the difference of the two arms is known well.
+    arms = mb.Arms([[1.0, 0.1], [1.0, -0.1]])
+    cs = mb.MartingaleMixture(2, sigma=0.5, norm_bound=5.0, reward_range=(0.0, 1.0))
+    cs.update([[0.0, 1.0]] * 500, np.zeros(500))
+    found = certify(cs, arms)
+    assert found.lower == 0.0
+    assert found.gap < 0.2
+    assert not found.vacuous
+    # A norm bound alone: the set is the ball as long as nothing was told about an arm.
+    ball = mb.MartingaleMixture(3, sigma=0.5, norm_bound=2.0)
+    assert certify(ball, ORTHOGONAL).vacuous
+    assert certify(ball.after([1.0, 0, 0], 1.0), mb.Arms([[0, 1.0, 0], [0, 0, 1.0]])).vacuous
+    assert not certify(ball.after([1.0, 0, 0], 1.0), ORTHOGONAL).vacuous
+    # An action without features is known exactly.
+    assert not certify(ball.after([1.0, 0, 0], 1.0), mb.Arms([[0.0, 0.0, 0.0]])).vacuous
+
+
+def test_vacuous_certificates_over_boxes_go_by_the_estimate():
+    phi = mb.RandomFourier(dim_in=2, dim=10, lengthscale=0.5, rng=0)
+    cs = mb.MartingaleMixture(phi, sigma=0.5, norm_bound=3.0, reward_range=(0.0, 1.0))
+    rows = np.random.default_rng(0).uniform(size=(6, 2))
+    cs.update(rows, rows[:, 0] > 0.6)
+    found = certify(cs, UNIT2)
+    assert (found.lower, found.vacuous) == (0.0, True)
+    assert found.needs > 6
+    points = UNIT2.sample(5000, np.random.default_rng(1))
+    estimate = cs.moment.closed_form.scaled(0.0).maximum
+    assert estimate(phi(found.action))[0] >= estimate(phi(points)).max() - 1e-9

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import math
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +35,8 @@ _MOST_STEPS = 2_000_000_000
 _CHUNK = 10_000
 # Lower bounds that differ by less than this, relative to their size, tie.
 TIE_TOLERANCE = 1e-9
+# A rough guide says how many rewards make the interval this share of what is known without any.
+_WORTH_HAVING = 0.5
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,8 @@ class Certificate:
     trusted: bool = True  # False: the data refute the assumptions, and nothing is guaranteed
     assumptions: str = ""  # the stated assumptions, which are not proven
     model: str = "expected rewards linear in the features"  # what is assumed of the function, in words
+    vacuous: bool = False  # True: neither `lower` nor `gap` says more than was known without any reward
+    needs: int | None = None  # if vacuous, roughly how many more rewards halve what was known; None without rewards
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -86,6 +91,8 @@ class Certificate:
             f"No action is worth more than {self.optimum_upper:.4g} ({how}).",
             f"Compared directly, no action beats this one by more than {self.gap:.4g}.",
         ]
+        if self.vacuous and self.trusted:
+            lines.insert(0, f"Vacuous: as much was known without any reward. {_outlook(self)}")
         if not self.trusted:
             return "\n".join(["WARNING: the data refute the stated assumptions; none of this is guaranteed:", *lines])
         if self.guarantee != "anytime":
@@ -126,6 +133,11 @@ def _over_arms(moment: Moment, arms: Arms) -> Certificate:
     best = _first(moment, directions, lower)
     at_least, optimum = float(lower[best]), float(upper.max())
     gap = min(largest_difference(moment, directions, directions[best]), optimum - at_least)
+    own = directions[best : best + 1]
+
+    def known(blank: Moment) -> float:
+        return largest_difference(blank, directions, own[0])
+
     return Certificate(
         action=arms.actions[best].copy(),
         label=None if arms.labels is None else arms.labels[best],
@@ -137,6 +149,7 @@ def _over_arms(moment: Moment, arms: Arms) -> Certificate:
         proof="enumerated",
         trusted=moment.is_trusted and not contradicts,
         **_stamp(moment),
+        **_vacuity(moment, own, at_least, gap, known),
     )
 
 
@@ -144,12 +157,22 @@ def _over_box(moment: Moment, box: Box, rng: np.random.Generator, proof: str | N
     best = search_box(Pessimism(moment.exact), moment.model, box, rng, warm=warm).action
     own = moment.directions(best[None])
     lower, upper, contradicts = moment.interval(own)
-    at_least = float(lower[0])
+    at_least, low = float(lower[0]), moment.response.lowest
+    if moment.t and low is not None and at_least <= low:
+        # The floors of all actions tie at the end of the range; the action that looks best has as good a one.
+        best = search_box(moment.closed_form.scaled(0.0), moment.model, box, rng, warm=warm).action
+        own = moment.directions(best[None])
+        lower, upper, contradicts = moment.interval(own)
+        at_least = float(lower[0])
     optimum = bound_optimum(moment, box, rng, at_least=at_least, proof=proof, warm=warm)
     gap = optimum.upper - at_least
     if _branches(moment, box, proof):
         proven = _branch(moment, box, own[0], optimum.action, optimum.tolerance)
         gap = min(gap, moment.response.difference(proven))
+
+    def known(blank: Moment) -> float:
+        return blank.response.difference(search_box(Advantage(blank.exact, own[0]), blank.model, box, rng).value)
+
     return Certificate(
         action=best,
         lower=at_least,
@@ -160,6 +183,7 @@ def _over_box(moment: Moment, box: Box, rng: np.random.Generator, proof: str | N
         proof=optimum.proof,
         trusted=moment.is_trusted and not contradicts,
         **_stamp(moment),
+        **_vacuity(moment, own, at_least, gap, known),
     )
 
 
@@ -170,6 +194,38 @@ def _first(moment: Moment, directions: Any, lower: Array) -> int:
     if len(tied) == 1:
         return int(tied[0])
     return int(tied[np.argmax(moment.estimate.maximum(directions[tied]))])
+
+
+def _vacuity(
+    moment: Moment, own: Any, lower: float, gap: float, known_gap: Callable[[Moment], float]
+) -> dict[str, Any]:
+    """Whether `lower` and `gap` of the direction `own` (1, d) say no more than was known without any reward.
+
+    If so, and if there are rewards, also how many more are needed by the law 1/√t: those that make the interval of the
+    closed form, which nothing limits, half of what was known.
+    """
+    if not moment.t:
+        return {"vacuous": True}
+    blank = moment.with_data(moment.rule.start())
+    low, high = (float(end[0]) for end in blank.interval(own)[:2])
+    slack = TIE_TOLERANCE * (high - low)
+    if not high > low or not lower <= low + slack:
+        return {}
+    most, limits = known_gap(blank), blank.response.range
+    if limits is not None:
+        most = min(most, limits[1] - low)
+    if not gap >= most - slack:
+        return {}
+    minimum, maximum = moment.closed_form.interval(own)
+    excess = float(maximum[0] - minimum[0]) / (_WORTH_HAVING * (high - low))
+    more = moment.t * (max(excess, 1.0 / _WORTH_HAVING) ** 2 - 1.0)
+    return {"vacuous": True, "needs": math.ceil(more) if math.isfinite(more) else None}
+
+
+def _outlook(vacuous: Certificate) -> str:
+    if vacuous.needs is None:
+        return "No reward has been told yet." if not vacuous.t else "How many more rewards it needs is not known."
+    return f"As a rough guide, about {float(f'{vacuous.needs:.1g}'):,.0f} more rewards would halve its interval."
 
 
 def largest_difference(moment: Moment, directions: Any, own: Any) -> float:

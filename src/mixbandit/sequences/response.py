@@ -37,6 +37,11 @@ class Response:
     range: tuple[float, float] | None = None
 
     @property
+    def lowest(self) -> float | None:
+        """A bound that no expected reward is below, where known."""
+        return None if self.range is None else self.range[0]
+
+    @property
     def highest(self) -> float | None:
         """A bound that no expected reward exceeds, where known."""
         return None if self.range is None else self.range[1]

@@ -41,6 +41,7 @@ def certificate_fields(
     seed = int(rng.integers(2**63))
     trusted = found.trusted and judgement.trusted
     known = {field.name: getattr(found, field.name) for field in dataclasses.fields(Certificate)}
+    vacuous = found.vacuous and ends.lower <= found.lower + judgement.shift  # trials of its own may say more
     return {
         **known,
         "action": judgement.given(row),
@@ -53,6 +54,8 @@ def certificate_fields(
         "assumptions": _stated(judgement),
         "model": in_words(judgement.moment.model, judgement.space),
         "trusted": trusted,
+        "vacuous": vacuous,
+        "needs": found.needs if vacuous else None,
         "direction": judgement.assumptions.direction or "maximize",
         "evidence": ends.evidence,
         "tried": judgement.tried(row),
