@@ -34,7 +34,8 @@ def learn_in_shards(
     `joblib.parallel_config("dask")` or `"ray"`.
 
     Merging needs a mixture that does not depend on the order of rewards (`ConfidenceSequence.merge`). Bounds are valid
-    once all shards are in; δ does not cover choosing among shards by their data.
+    for shards that were fixed in advance, all of which are in when this returns. δ does not cover choosing shards by
+    their data. If you go on with more shards later, *when* a shard arrives must not depend on what it contains.
     """
     instance_of(sequence, ConfidenceSequence, "sequence", "a confidence sequence such as MartingaleMixture")
     if load is not None and not callable(load):

@@ -230,8 +230,9 @@ class ConfidenceSequence(abc.ABC):
         """A new sequence with the data of both, which must agree in everything else.
 
         It is exact: the same as one pass over all data, in any grouping. Bounds are valid at all times along one nested
-        path of data sets, as when shards report to a centre that only adds. To merge arbitrary pairs of stale shards
-        and keep the best is to look at many sequences, which δ does not cover.
+        path of data sets, as when shards report to a centre that only adds, if *when* a shard reports does not depend
+        on what it reports. Otherwise, read no bounds until all shards, fixed in advance, are in. To merge arbitrary
+        pairs of stale shards and keep the best is to look at many sequences, which δ does not cover.
         """
         if type(other) is not type(self):
             raise NotMergeable(f"a {type(self).__name__} cannot be merged with a {type(other).__name__}")
