@@ -84,6 +84,26 @@ def test_what_depends_on_the_order_is_refused_before_anything_is_read():
         mb.learn_in_shards(sequence(mixture=mb.Adaptive()), [0], load=lambda _: pytest.fail("read"))
 
 
+def wrong_after(shards):
+    """After which merges the centre's set excludes the truth, .5."""
+    centre, wrong = mb.MartingaleMixture(1, sigma=0.5, norm_bound=1.0, delta=0.05), []
+    for rewards in shards:
+        shard = mb.MartingaleMixture(1, sigma=0.5, norm_bound=1.0, delta=0.05).update(np.ones((50, 1)), rewards)
+        centre = centre.merge(shard)
+        wrong.append(not centre.contains([0.5]))
+    return wrong
+
+
+def test_when_a_shard_reports_must_not_depend_on_what_it_reports():
+    runs = np.random.default_rng(3).integers(0, 2, size=(10, 100, 50)).astype(float)
+    lucky_first = [wrong_after(run[np.argsort(-run.mean(axis=1))]) for run in runs]
+    assert all(any(wrong) for wrong in lucky_first)  # why the docstrings of merge and learn_in_shards say so
+    assert not any(wrong[-1] for wrong in lucky_first)  # once all are in, their order is forgotten
+    assert not any(any(wrong_after(run)) for run in runs)
+    for promise in (mb.MartingaleMixture.merge.__doc__, mb.learn_in_shards.__doc__):
+        assert "must not depend" in promise or "does not depend\n        on what it reports" in promise
+
+
 @pytest.mark.heavy
 @pytest.mark.parametrize("backend", ["dask", "ray"])
 def test_clusters_learn_shards(backend):
