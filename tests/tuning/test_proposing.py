@@ -1,5 +1,6 @@
 """Which configuration is tried next, and how a known budget is spent."""
 
+import itertools
 import math
 import pickle
 
@@ -10,6 +11,7 @@ import mixbandit as mb
 from mixbandit.bandits import persistent
 from mixbandit.tuning.proposing import Experience, Proposer, as_weights
 from mixbandit.tuning.space import centre
+from tests.helpers.interrupts import finishes
 from tests.helpers.spaces import EVERYTHING
 
 STATED = {"reward_range": (0.0, 1.0), "samples": 100, "rows": "fresh"}
@@ -356,3 +358,17 @@ def test_standard_errors_are_those_of_their_own_values_after_a_copy_and_a_file(t
         pickle.dumps(mb.Tuner(PLANE, **STATED, rng=0).learn([(p, 0.5) for p in PLANE.sample(5, rng=0)]))
     )
     assert "standard errors" not in plain.certificate().details()
+
+
+def test_an_interrupt_at_any_instruction_of_optimize_leaves_whole_trials():
+    tuner = mb.Tuner(PLANE, **STATED, rng=0)
+    for number in itertools.count(1):
+        start, told = tuner.state, tuner.told
+        done = finishes(lambda: tuner.optimize(lambda parameters: 0.5, 2), number, "opcode", "mixbandit.tuning.finals")
+        assert not tuner.pending
+        assert tuner.told == tuner.state.bandit.rounds
+        assert told <= tuner.told <= told + 2
+        if done:
+            break
+        tuner.state = start
+    assert number > 100

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from mixbandit._checks import Array, as_function, finite, nonnegative_int, positive, positive_int
 from mixbandit._locks import locked
+from mixbandit.bandits import persistent
 from mixbandit.errors import InvalidInput
 from mixbandit.tuning.confirming import Confirmation, Finalist, Plan, check_ordered, nominated, planned
 from mixbandit.tuning.reports import Note, Reports, values_of
@@ -83,21 +84,33 @@ class Confirms(Reports):
         again with the remaining trials and confirmations.
         """
         function, trials = as_function(objective, "objective"), self.trials(n_trials, confirmations=confirmations)
-        before = self.state
-        for trial in trials:
-            asked = self.state
-            try:
-                self.tell(trial, function(dict(trial.parameters)))
-            except BaseException:
-                with self.lock:
-                    if self.state is asked:  # as if it had never been asked for
+        trial, before = None, self.state
+        asked = before
+        try:
+            while True:
+                with self.lock:  # until it is known which trial is ours and which state it came from
+                    before = self.state
+                    try:
+                        trial = next(trials, None)
+                        asked = self.state
+                    except BaseException:
                         self.state = before
-                    else:  # the objective, or another thread, used the tuner: what it told stays
-                        self.fail(trial)
-                raise
-            _logger.info(f"Trial {trial.number}: {values_of(self.state)[-1].value:g} at {trial.parameters}")
-            before = self.state
+                        raise
+                if trial is None:
+                    break
+                self.tell(trial, function(dict(trial.parameters)))
+                _logger.info(f"Trial {trial.number}: {values_of(self.state)[-1].value:g} at {trial.parameters}")
+        except BaseException:
+            with self.lock:
+                if self.state is asked:  # as if it had never been asked for
+                    self.state = before
+                elif trial is not None and self._is_pending(trial):
+                    self.fail(trial)  # the objective, or another thread, used the tuner: what it told stays
+            raise
         return self
+
+    def _is_pending(self, trial: Trial) -> bool:
+        return any(choice.id == trial.id for choice in persistent.values(self.state.bandit.pending))
 
     def confirm(self, n: int, finalists: int = 3) -> Confirmation[Trial]:
         """Up to n more trials of the configurations that look best, to be told like any other.
