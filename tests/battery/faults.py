@@ -14,8 +14,8 @@ import mixbandit as mb
 from mixbandit._files import encoded
 from mixbandit.simulate import ChangingArms
 from tests.battery.tally import Tally, silent
-from tests.helpers.interrupts import finishes, instructions
-from tests.helpers.worlds import ARMS, make, play, reward
+from tests.helpers.interrupts import finishes, instructions, outlasts
+from tests.helpers.worlds import ARMS, PHI, make, play, reward
 
 SPACE = mb.Space({"x": mb.Float(0.0, 1.0), "kind": mb.Categorical(["a", "b"])})
 
@@ -33,12 +33,20 @@ def tuner():
 
 
 def interrupts(budget, seed, progress=silent):
-    """Calls of policies and tuners, each interrupted at a random instruction: they have happened, or they have not."""
+    """Calls of policies and tuners, each interrupted at a random instruction: they have happened, or they have not.
+
+    Every second case is a signal at a random moment instead, which may come inside compiled code.
+    """
     tally = Tally("interrupts (Ctrl-C at a random instruction)")
+    lives = {name: _Life(name, work) for name, work in LIVES.items()}
     with tempfile.TemporaryDirectory() as folder:
         deeds = list(_deeds(Path(folder)))
         for case in range(budget):
             rng = np.random.default_rng([seed, case])
+            if case % 2:
+                lives[list(LIVES)[int(rng.integers(len(LIVES)))]].interrupt(rng, tally, f"seed {seed}, case {case}")
+                progress(case + 1)
+                continue
             name, deed = deeds[int(rng.integers(len(deeds)))]
             try:
                 before, after, length, subject, work, state, left_over = deed()
@@ -117,6 +125,89 @@ def _measured(subject, work, folder):
         return before, after, length, subject, work, state, left_over
 
     return measured
+
+
+def _live(policy, rounds=3):
+    """Rounds of a policy, which must be whole whenever they end."""
+
+    def check():
+        assert policy.moment.t == policy.sequence.t == policy.rounds - len(policy.pending), "a reward was lost"
+        assert len(policy.pending) <= 1
+
+    def live():
+        play(policy, rounds)
+        policy.certificate()
+
+    return live, check
+
+
+def _live_run():
+    policy, records = mb.CMMUCB(2, sigma=0.1, norm_bound=2.0, rng=0), mb.Records()
+
+    def check():
+        assert policy.pending == (), "a choice is pending that was never played"
+        assert policy.sequence.t == len(records), "a reward was recorded and not told, or the reverse"
+
+    world = ChangingArms(2, np.ones(2), arms=5, sigma=0.1, seed=0)
+    return lambda: mb.run(policy, world, 8, records=records, progress=False), check
+
+
+def _live_tuner():
+    tuned = tuner()
+
+    def check():
+        assert tuned.pending == (), "a trial is pending that nobody runs"
+        assert tuned.told == len(tuned.history) == tuned.state.bandit.rounds, "a value was lost or doubled"
+
+    return lambda: tuned.optimize(lambda parameters: 0.5, 5), check
+
+
+def _live_bounds():
+    sequence = mb.MartingaleMixture(PHI, sigma=0.1, norm_bound=5.0).update(ARMS.actions[:4], [0.1, 0.2, 0.3, 0.4])
+
+    def check():
+        again = mb.MartingaleMixture(PHI, sigma=0.1, norm_bound=5.0).update(ARMS.actions[:4], [0.1, 0.2, 0.3, 0.4])
+        np.testing.assert_array_equal(sequence.upper(ARMS.actions), again.upper(ARMS.actions))
+
+    return lambda: sequence.upper(ARMS.actions), check
+
+
+# What uses compiled code, from the beginning, so that nothing is known from an earlier call; and a check that no call
+# was half done.
+LIVES = {
+    "rounds on arms": lambda: _live(make("CMMUCB")),
+    "rounds on a box": lambda: _live(make("CMMUCB", "box"), 1),
+    "rounds of AMMUCB": lambda: _live(make("AMMUCB")),
+    "run": _live_run,
+    "optimize": _live_tuner,
+    "bounds": _live_bounds,
+}
+
+
+class _Life:
+    """Work that is interrupted by a signal at a moment up to its usual duration."""
+
+    def __init__(self, name, begin):
+        self.name, self.begin = name, begin
+
+    @functools.cached_property
+    def seconds(self):
+        for _ in range(2):  # what is compiled or imported at the first call does not count
+            work, _ = self.begin()
+            started = time.perf_counter()
+            work()
+        return time.perf_counter() - started
+
+    def interrupt(self, rng, tally, case):
+        after = float(rng.uniform(0.0, self.seconds))
+        work, check = self.begin()
+        try:
+            done = outlasts(work, after)
+            check()
+        except Exception as error:  # SystemError, or half a call
+            tally.fail(f"{case}: {self.name}, interrupted, ends with {type(error).__name__}: {error}")
+        else:
+            tally.note("done" if done else "not done")
 
 
 # Kills
