@@ -26,7 +26,7 @@ PARTS = {
     "bad values": Part(
         "Bad values for every argument of every public callable", bad_values.run, WHOLE, WHOLE, "inputs"
     ),
-    "interrupts": Part("Ctrl-C at a random instruction", faults.interrupts, 3_000, 500, "faults"),
+    "interrupts": Part("Ctrl-C at a random instruction or moment", faults.interrupts, 3_000, 500, "faults"),
     "kills": Part("SIGKILL at a random moment", faults.kills, 200, 50, "faults"),
     "load": Part("Operations of eight processes at once", load.run, 10_000, 10_000, "load"),
     "selections": Part("Ways to select, order, prune, reuse and stop", selections.run, 2_000, 500, "statements"),
