@@ -118,7 +118,7 @@ low = 1
 high = 3
 when = { kind = "b" }
 """
-STATED = ["--range", "0", "1", "--samples", "100"]
+STATED = ["--range", "0", "1", "--samples", "100", "--rows", "fresh"]
 
 
 @pytest.fixture(autouse=True)
@@ -155,7 +155,9 @@ def test_a_function_of_parameters_is_tuned_certified_and_resumed(folder):
     lines = [line for line in said.splitlines() if line.startswith("trial ")]
     assert len(lines) == 8
     assert lines[-1].endswith("[8 of 8 trials]")
-    assert "mixbandit certify train.accuracy.journal --study train:accuracy --range 0 1 --samples 100" in said
+    assert (
+        "mixbandit certify train.accuracy.journal --study train:accuracy --range 0 1 --rows fresh --samples 100" in said
+    )
     assert (
         str(certify(study_in(str(journal), None), reward_range=(0, 1), samples=100, rows="fresh")).splitlines()[0]
         in said

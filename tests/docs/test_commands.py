@@ -66,10 +66,11 @@ def studies(folder):
 
 
 # Commands that are run as written (heavy), in a folder in which this was done before.
-CERTIFIED = "--range 0 1 --samples 100"
+CERTIFIED = "--range 0 1 --samples 100 --rows fresh"
 TABLE = f"trials.csv --value accuracy --parameter lr --parameter depth --ordered {CERTIFIED}"
 STORED = f"sqlite:///study.db --study tuning {CERTIFIED}"
-TUNE = f"mixbandit tune train:accuracy --space space.toml --trials 30 --confirm 10 --jobs 2 {CERTIFIED}"
+POOL = "--range 0 1 --samples 100 --pool 285"
+TUNE = f"mixbandit tune train:accuracy --space space.toml --trials 30 --confirm 10 --jobs 2 {POOL}"
 RUN = {
     f"mixbandit certify {STORED}": studies,
     f"mixbandit certify journal.log {CERTIFIED} --details": studies,

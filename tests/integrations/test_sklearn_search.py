@@ -510,7 +510,7 @@ def test_the_certificate_says_what_it_is_about(search):
         f"Use {search.best_params_}: its 5-fold mean on these rows is {search.best_score_:.4g}; "
         "nothing is guaranteed about new rows."
     )
-    assert second.startswith(f"None of the {len(search.cv_results_['params']) - 1} others tried has a 5-fold mean")
+    assert second.startswith(f"None of the {len(search.cv_results_['params']) - 1} others has a 5-fold mean")
     assert not certificate.proven
     assert certificate.interval == search.best_interval_
     assert "certify_finalists" in certificate.details() or "mb.certify(search" in certificate.details()

@@ -15,7 +15,7 @@ STATED = ["--range", "0", "1", "--samples", "100", "--rows", "fresh"]
 
 
 def report(*arguments, stated=STATED):
-    return CliRunner().invoke(app, ["report", *map(str, arguments), *stated])
+    return CliRunner().invoke(app, ["report", *stated, *map(str, arguments)])
 
 
 @pytest.fixture
