@@ -120,7 +120,9 @@ class Optimism(ActingRule):
 
     def select(self, view: View, offer: Offer, rng: Any) -> Selection:
         found = offer.maximise(self.score(view.belief), rng)
-        return found._replace(optimum=found.score) if self.exploration == 1.0 else found
+        if self.exploration != 1.0:
+            return found
+        return Selection(found.probabilities, found.score, found.row, found.score)
 
     def select_many(self, view: View, rows: Array, directions: Any, arms: int, rng: Any) -> Selections:
         tied, best = best_arms(self.score(view.belief), directions, arms)

@@ -215,15 +215,16 @@ def _own(rule: MartingaleRule, data: Data) -> _Own | None:
     """What ridge regression at the mixture's own α₀ says, where the set and its closed form can be read off it."""
     if rule.ridge_alpha is None or rule.misspecification:
         return None
-    known: _Own | None = data.derived.get((rule, _Own))
-    if known is None:
+    key = rule, _Own
+    if key not in data.derived:
         ridge = data.ridge(rule.ridge_alpha)
         allowed = rule.sigma**2 * ridge.log_det + rule.delta_term
         # With N(0, cΦΦᵀ) the estimate satisfies the residual constraint, whatever the rewards are.
         towards = data.towards(ridge.alpha, rule.norm_bound)
         occupied = ridge.norm2 <= rule.norm_bound**2 or towards <= allowed
-        known = data.derived[rule, _Own] = _Own(ridge, allowed, towards, occupied)
-    return known if known.ridge.is_accurate else None
+        data.derived[key] = _Own(ridge, allowed, towards, occupied) if ridge.is_accurate else None
+    found: _Own | None = data.derived[key]
+    return found
 
 
 def _set_from_ridge(rule: MartingaleRule, data: Data) -> KrylovBall | None:

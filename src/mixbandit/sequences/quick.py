@@ -18,8 +18,6 @@ from mixbandit._checks import Array
 from mixbandit.data import Factor, Folded, Ridge, widened
 from mixbandit.sets import KrylovBall, Near, ResidualBall, RidgeEllipsoid, typical_multiplier
 
-# In fewer dimensions a decomposition takes no longer.
-_LEAST_DIM = 8
 # If the closed form at α₀ is larger than typical maxima by more than this many half-widths, multipliers are best found
 # from a typical one, and those smaller than that share of it from α₀.
 _LOOSE, _MUCH_SMALLER = 0.15, 0.02
@@ -59,7 +57,7 @@ def krylov_ball(
     The set must not be empty; `whole` makes it by decomposition.
     """
     folded = data.folded
-    if data.dim < _LEAST_DIM or not folded.count or own.peak2 > _WELL_CONDITIONED**2 * own.alpha:
+    if not folded.count or own.peak2 > _WELL_CONDITIONED**2 * own.alpha:
         return None
     # Where roundings count they must be added to R, whose square is L or more.
     least = math.sqrt(allowed)
