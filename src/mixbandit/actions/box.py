@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mixbandit._checks import LARGEST_BATCH, Array, as_float_array, as_generator, as_vector, check_finite, positive_int
+from mixbandit._schema import array, record
+from mixbandit.actions.arms import REGIONS
 from mixbandit.errors import InvalidInput
+from mixbandit.storage import Storable
 
 
-class Box:
+class Box(Storable):
     """All actions between `low` and `high`, coordinate by coordinate; equal ends fix a coordinate."""
+
+    family, kind = REGIONS, "Box"
+    schema = record({"low": array(None), "high": array(None)})
 
     def __init__(self, low: ArrayLike, high: ArrayLike) -> None:
         given = [as_float_array(end, name) for end, name in ((low, "low"), (high, "high"))]
@@ -84,6 +88,3 @@ class Box:
         """The box of rows (context, action), with the context fixed."""
         context = as_vector(context, None, "context")
         return Box(np.concatenate((context, self.low)), np.concatenate((context, self.high)))
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"type": "Box", "low": self.low.copy(), "high": self.high.copy()}

@@ -7,7 +7,6 @@ from mixbandit.bandits.named import (
     CMMUCB,
     IDS,
     OFUL,
-    POLICIES,
     UCB,
     FreqTS,
     Greedy,
@@ -19,15 +18,13 @@ from mixbandit.bandits.named import (
 )
 from mixbandit.bandits.rules import THEORY, ActingRule, LeastRegretPerInformation, Optimism, Thompson, Uniformly
 from mixbandit.bandits.state import State
-from mixbandit.bandits.stored import POLICY, difference, is_state_of
+from mixbandit.bandits.stored import difference
 
 __all__ = [
     "AMMUCB",
     "CMMUCB",
     "IDS",
     "OFUL",
-    "POLICIES",
-    "POLICY",
     "THEORY",
     "UCB",
     "ActingRule",
@@ -45,6 +42,5 @@ __all__ = [
     "UniformSampling",
     "Uniformly",
     "difference",
-    "is_state_of",
     "policy_from_state_dict",
 ]

@@ -16,11 +16,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mixbandit._checks import Array, multipliers, nonnegative
+from mixbandit._checks import Array, multiplier, multipliers, nonnegative
+from mixbandit._schema import list_of, optional, real, record
 from mixbandit.errors import NoTheory
 from mixbandit.search import ArmsField, Field, Found, InformationPerRegret, best_arms
 from mixbandit.sequences import Moment
 from mixbandit.sets import ConfidenceSet, Point
+from mixbandit.storage import Family, Storable
 
 # The kinds of sequences that an acting rule has a theory for, by the `kind` of their rules; others raise NoTheory.
 # Acting rules not listed here act on all of them.
@@ -40,8 +42,10 @@ Selection = tuple[Found, float | None]
 """What a rule wants to play, and the largest upper bound if it was computed."""
 
 
-class ActingRule(abc.ABC):
+class ActingRule(Storable, abc.ABC):
     """Frozen settings of a way to act."""
+
+    family = Family("an acting rule", "rule")
 
     name: ClassVar[str]
     randomised: ClassVar[bool] = False
@@ -84,9 +88,12 @@ class ActingRule(abc.ABC):
     def worst_case(self, moment: Moment) -> str:
         """Whether a regret bound is known in advance, in words."""
 
-    def settings(self) -> dict[str, Any]:
-        """The settings, as plain values."""
-        return {}
+
+def _multipliers(value: Any, where: str) -> float | list[float]:
+    """One multiplier, or several."""
+    one = real(multiplier)
+    several: list[float] = list_of(one, least=1)(value, where) if isinstance(value, list | tuple) else []
+    return several or one(value, where)
 
 
 class Optimism(ActingRule):
@@ -99,6 +106,8 @@ class Optimism(ActingRule):
     """
 
     name = "optimism"
+    kind = "Optimism"
+    schema = record({"alpha": optional(_multipliers), "exploration": real(nonnegative)})
 
     def __init__(self, alpha: float | Sequence[float] | None = None, exploration: float = 1.0) -> None:
         self.alpha = None if alpha is None else multipliers(alpha, "alpha")
@@ -148,10 +157,6 @@ class Optimism(ActingRule):
             "rewards are told before the next choice."
         )
 
-    def settings(self) -> dict[str, Any]:
-        alpha = list(self.alpha) if isinstance(self.alpha, tuple) else self.alpha
-        return {"alpha": alpha, "exploration": self.exploration}
-
 
 class LeastRegretPerInformation(ActingRule):
     """Play argmin Δ²/I with OFUL's bounds (Kirschner & Krause 2018): little regret for much information.
@@ -160,6 +165,8 @@ class LeastRegretPerInformation(ActingRule):
     """
 
     name = "information-directed sampling"
+    kind = "LeastRegretPerInformation"
+    schema = record({})
 
     def select(self, moment: Moment, field: Field, round_: int) -> Selection:
         ellipsoid = moment.closed_form
@@ -182,6 +189,8 @@ class Thompson(ActingRule):
     """Draw θ̃ ~ N(θ̂_α, v²V_α⁻¹), v = σ√(9 d ln(t/δ)), and play argmax φᵀθ̃, in round t, at α = α₀."""
 
     name = "Thompson sampling"
+    kind = "Thompson"
+    schema = record({})
     randomised = True
 
     def check(self, moment: Moment) -> None:
@@ -211,6 +220,8 @@ class Uniformly(ActingRule):
     """Play actions uniformly at random."""
 
     name = "uniform sampling"
+    kind = "Uniformly"
+    schema = record({})
     randomised = True
 
     def select(self, moment: Moment, field: Field, round_: int) -> Selection:

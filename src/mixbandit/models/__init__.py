@@ -13,11 +13,12 @@ from mixbandit._checks import positive_int, shown
 from mixbandit._schema import Fields, Schema, Since, integer, list_of, optional, require
 from mixbandit.data import OBSERVATIONS, STATISTICS
 from mixbandit.errors import InvalidInput
-from mixbandit.features import FEATURES, as_feature_map, features_from_state_dict
-from mixbandit.kernels import KERNEL, as_kernel, is_kernel, kernel_from_state_dict
+from mixbandit.features import FeatureMap, as_feature_map, features_from_state_dict
+from mixbandit.kernels import Kernel, as_kernel, is_kernel
 from mixbandit.models.base import Directed, Model, Unlayered
 from mixbandit.models.features import FeatureModel
 from mixbandit.models.kernels import KernelListModel, KernelModel
+from mixbandit.storage import built
 
 __all__ = [
     "MODEL",
@@ -69,9 +70,9 @@ def feature_model(given: Any, what: str) -> FeatureModel:
 
 
 MODEL: dict[str, Schema | Since] = {
-    "features": Since(FEATURES),
-    "kernel": Since(KERNEL),
-    "kernels": Since(list_of(KERNEL, least=1)),
+    "features": Since(FeatureMap.family),
+    "kernel": Since(Kernel.family),
+    "kernels": Since(list_of(Kernel.family, least=1)),
     "dim_in": Since(optional(integer(1))),
     "statistics": Since(STATISTICS),
     "observations": Since(OBSERVATIONS),
@@ -94,5 +95,5 @@ def model_from_state_dict(state: Mapping[str, Any], features: Any = None) -> Mod
     if features is not None:
         raise InvalidInput(f"the stored model is a kernel, which needs no features; got {shown(features)}")
     if state["kernels"] is not None:
-        return as_model([kernel_from_state_dict(each) for each in state["kernels"]], state["dim_in"])
-    return as_model(kernel_from_state_dict(state["kernel"]), state["dim_in"])
+        return as_model(built(state["kernels"]), state["dim_in"])
+    return as_model(built(state["kernel"]), state["dim_in"])

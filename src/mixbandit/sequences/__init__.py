@@ -1,13 +1,12 @@
 """Confidence sequences: sets that contain the unknown parameter at all times, used via their support functions."""
 
 from mixbandit.sequences.base import (
-    SEQUENCE,
     ConfidenceSequence,
     ResidualBallSequence,
     Support,
     sequence_from_state_dict,
-    sequence_kinds,
     setting,
+    shared,
 )
 from mixbandit.sequences.bayes import BayesCredible
 from mixbandit.sequences.bounded import BoundedMixture
@@ -21,7 +20,6 @@ from mixbandit.sequences.refutation import Audit
 from mixbandit.sequences.unknown_noise import UnknownNoise
 
 __all__ = [
-    "SEQUENCE",
     "Audit",
     "BayesCredible",
     "BoundedMixture",
@@ -37,6 +35,6 @@ __all__ = [
     "UnknownNoise",
     "seen_refuted",
     "sequence_from_state_dict",
-    "sequence_kinds",
     "setting",
+    "shared",
 ]

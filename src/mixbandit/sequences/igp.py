@@ -18,11 +18,12 @@ from __future__ import annotations
 import math
 
 from mixbandit._checks import one_of, positive, positive_int, probability
+from mixbandit._schema import real, record
 from mixbandit.errors import InvalidInput
 from mixbandit.features import FeatureMap
 from mixbandit.kernels import Kernel
 from mixbandit.models import Model, single_model
-from mixbandit.sequences.base import ON_EMPTY, setting
+from mixbandit.sequences.base import ON_EMPTY, setting, shared
 from mixbandit.sequences.oful import EllipsoidRule, EllipsoidSequence
 
 # The paper's 2/T for T = 1,000 rounds, where nothing is said about them.
@@ -55,7 +56,8 @@ class IGPSequence(EllipsoidSequence):
     says what a policy does when residuals are larger than σ allows, which is always tested (`noise_refuted`).
     """
 
-    keywords = ("sigma", "delta", "norm_bound", "eta", "on_empty")
+    kind = "IGPSequence"
+    schema = record({**shared("sigma", "delta", "norm_bound"), "eta": real(positive), **shared("on_empty")})
 
     eta: float = setting("moment.rule.eta", "η, fixed in advance; the multiplier `alpha` is 1 + η.")
 

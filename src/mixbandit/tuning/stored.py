@@ -21,7 +21,7 @@ from mixbandit._schema import (
     require,
     scalar,
 )
-from mixbandit.bandits import POLICY, persistent
+from mixbandit.bandits import Policy, persistent
 from mixbandit.errors import DamagedState, InvalidInput
 from mixbandit.means import precisions
 from mixbandit.tuning.assumptions import ASSUMPTIONS, Assumptions
@@ -86,7 +86,7 @@ TUNER = record(
     {
         "space": SPACE,
         "objective": ASSUMPTIONS,
-        "policy": POLICY,
+        "policy": Policy.family,
         "initial": count,
         "foresight": Since(flag, False),
         "spread_seed": integer(0, 2**64),
