@@ -100,7 +100,7 @@ class Family:
         if isinstance(value, Stored) and value.of.family is self:  # checked already
             return value
         cls = self.find(mapping(value, where), where)
-        return Stored(cls, {**cls.check_state(value, where), "type": value["type"]})
+        return Stored(cls, {**cls.check_state(value, where), "type": value["type"]}, where)
 
     def load(self, state: Any, *given: Any) -> Any:
         """The object that `state_dict` described."""
@@ -151,10 +151,14 @@ class Storable:
         return found
 
     @classmethod
-    def restored(cls, stored: Mapping[str, Any], *given: Any) -> Self:
+    def restored(cls, stored: Stored, *given: Any) -> Self:
         """The object of a checked state; `given` is what is not stored, such as a user's feature function."""
         assert cls.schema is not None
-        return cls(**{name: built(stored[name]) for name in cls.schema.fields})
+        settings = {name: built(stored[name]) for name in cls.schema.fields}
+        try:
+            return cls(**settings)
+        except InvalidInput as error:
+            raise DamagedState(f"{stored.where}: {error}") from error
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any], *given: Any) -> Self:
@@ -169,11 +173,11 @@ class Storable:
 
 
 class Stored(dict[str, Any]):
-    """A state that was checked, and the class that makes an object of it."""
+    """A state that was checked, the class that makes an object of it, and its place."""
 
-    def __init__(self, of: type[Storable], fields: Fields) -> None:
+    def __init__(self, of: type[Storable], fields: Fields, where: str) -> None:
         super().__init__(fields)
-        self.of = of
+        self.of, self.where = of, where
 
     def build(self, *given: Any) -> Any:
         """The object."""

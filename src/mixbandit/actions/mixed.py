@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +16,7 @@ from mixbandit._schema import list_of, record
 from mixbandit.actions.box import Box
 from mixbandit.actions.levels import LEVELS, PIN, Exchanges, Levels, OneHot, Pin, levels_from_state_dict, with_one_hot
 from mixbandit.errors import InvalidInput
+from mixbandit.storage import Stored
 
 # Values that differ by no more than this are the same.
 _ROUNDING = 1e-9
@@ -220,7 +221,7 @@ class MixedBox(Box):
         return {"low": self.low, "high": self.high, **parts}
 
     @classmethod
-    def restored(cls, stored: Mapping[str, Any], *given: Any) -> Self:
+    def restored(cls, stored: Stored, *given: Any) -> Self:
         levels = [levels_from_state_dict(part) for part in stored["levels"]]
         pins = [Pin(tuple(p["columns"]), tuple(p["where"]), p["value"]) for p in stored["pins"]]
         return cls(stored["low"], stored["high"], levels, pins)

@@ -33,7 +33,7 @@ from mixbandit.features import FeatureMap
 from mixbandit.regret import RegretBound
 from mixbandit.search import QUICK, THOROUGH
 from mixbandit.sequences import Audit, ConfidenceSequence, Moment, setting
-from mixbandit.storage import FILES, Family, Storable, is_kind, not_storable
+from mixbandit.storage import FILES, Family, Storable, Stored, is_kind, not_storable
 
 # Rewards that were learnt out of order must not have chosen their places themselves.
 _IN_TIME = ", and that when a reward arrives does not depend on its value (strict=True does without this)"
@@ -320,7 +320,7 @@ class Policy(Storable):
         return [base.kind for base in cls.__mro__ if issubclass(base, Policy)]
 
     @classmethod
-    def restored(cls, fields: Mapping[str, Any], features: FeatureMap | int | None = None) -> Self:
+    def restored(cls, fields: Stored, features: FeatureMap | int | None = None) -> Self:
         with reading(cls.__name__):
             new = cls.__new__(cls)
             Policy.__init__(new, **stored.keywords(fields, features))

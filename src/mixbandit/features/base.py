@@ -35,7 +35,7 @@ from mixbandit._checks import (
 )
 from mixbandit._schema import Fields, Since, array, integer, record, require
 from mixbandit.errors import InvalidInput, NotStorable
-from mixbandit.storage import Family, Storable, is_kind
+from mixbandit.storage import Family, Storable, Stored, is_kind
 
 # Rows that are needed for a moment are made in parts of about this many numbers.
 _MOST_ENTRIES = 2**20
@@ -296,7 +296,7 @@ class FromCallable(FeatureMap):
             raise NotStorable(f"{name} has no values at the actions that verify it: {error}") from error
 
     @classmethod
-    def restored(cls, stored: Mapping[str, Any], *given: Any) -> Self:
+    def restored(cls, stored: Stored, *given: Any) -> Self:
         name = stored["name"] or stored["type"]
         raise InvalidInput(f"the feature map {name!r} is code and is not stored: pass it again as `features`")
 

@@ -6,7 +6,7 @@ import abc
 import copy
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -17,6 +17,7 @@ from mixbandit._checks import LARGEST_DATUM, Array, as_generator, dimension, one
 from mixbandit._schema import Fields, array, one_of_these, record, require
 from mixbandit.errors import InvalidInput
 from mixbandit.features.base import ACTIVATIONS, COSINE, FeatureMap, Layer, as_boxes
+from mixbandit.storage import Stored
 
 # Rows of at least this many inputs are looked through for columns that are all 0.
 _WIDE = 256
@@ -121,7 +122,7 @@ class _RandomAffine(FeatureMap):
         return self._factor * self._stretch * self._g.derivative(self._preactivation(actions))
 
     @classmethod
-    def restored(cls, stored: Mapping[str, Any], *given: Any) -> Self:
+    def restored(cls, stored: Stored, *given: Any) -> Self:
         new = cls.__new__(cls)
         for name in cls.schema.fields:
             setattr(new, name, stored[name])

@@ -30,7 +30,7 @@ from mixbandit._checks import (
 from mixbandit._schema import Fields, integer, list_of, real, record
 from mixbandit.errors import InvalidInput
 from mixbandit.kernels.rows import IntArray, as_columns, column_index, in_blocks
-from mixbandit.storage import Family, Storable
+from mixbandit.storage import Family, Storable, Stored
 
 # Rows that are needed for a moment are made in parts of about this many numbers.
 _MOST_ENTRIES = 2**20
@@ -120,7 +120,7 @@ class Kernel(Storable, abc.ABC):
     def check_state(cls, state: Mapping[str, Any], where: str) -> Fields:
         """The state in the form of its schema; what has the right form must also make a kernel."""
         fields = super().check_state(state, where)
-        cls.restored(fields)
+        cls.restored(Stored(cls, fields, where))
         return fields
 
     def __add__(self, other: Kernel | float) -> Kernel:

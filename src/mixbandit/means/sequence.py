@@ -38,7 +38,7 @@ from mixbandit.errors import STATEMENTS, AssumptionsMissing, DamagedState, Inval
 from mixbandit.means.bounded import Bounded
 from mixbandit.means.gaussian import KnownLevel, UnknownLevel
 from mixbandit.means.kinds import Kind, Range, Record
-from mixbandit.storage import FILES, Family, Storable
+from mixbandit.storage import FILES, Family, Storable, Stored
 
 STATE_VERSION = 1
 LARGEST_SAMPLES = 10**12
@@ -213,7 +213,7 @@ class MeanSequence(Storable):
 
     @classmethod
     @underflowing
-    def restored(cls, stored: Mapping[str, Any], *given: Any) -> Self:
+    def restored(cls, stored: Stored, *given: Any) -> Self:
         samples = stored["samples"]
         try:
             new = cls(stored["reward_range"], stored["delta"], sigma=stored["sigma"], noise=stored["noise"])

@@ -5,7 +5,7 @@ from typing import Any
 
 from mixbandit.mixtures.adaptive import Adaptive
 from mixbandit.mixtures.bank import MOST_RESULTS, TRIALS, Bank, BoundedPrequential, Trials, log_predictive
-from mixbandit.mixtures.base import COST, Cost, Forecaster, Mixture
+from mixbandit.mixtures.base import COST, Cost, Forecaster, Mixture, RunningCost, SteppedCost
 from mixbandit.mixtures.gaussian import Gaussian
 from mixbandit.mixtures.grid import Grid, as_cost
 from mixbandit.mixtures.linear import Linear, LinearCost, LinearMixture, Scaled, Standard, log_det
@@ -32,9 +32,11 @@ __all__ = [
     "Pool",
     "PooledCost",
     "Prequential",
+    "RunningCost",
     "Scaled",
     "SemiAdaptive",
     "Standard",
+    "SteppedCost",
     "Trials",
     "as_cost",
     "log_det",

@@ -48,7 +48,7 @@ from mixbandit.sequences.refutation import Audit
 from mixbandit.sequences.response import Bounds, Response
 from mixbandit.sequences.rules import BallRule, Rule
 from mixbandit.sets import CASES
-from mixbandit.storage import FILES, Family, Storable, built, is_kind, not_storable, plain
+from mixbandit.storage import FILES, Family, Storable, Stored, built, is_kind, not_storable, plain
 
 Kind = TypeVar("Kind", bound="ConfidenceSequence")
 
@@ -287,7 +287,7 @@ class ConfidenceSequence(Storable, abc.ABC):
 
     @classmethod
     @underflowing
-    def restored(cls, stored: Mapping[str, Any], *given: Any) -> Self:
+    def restored(cls, stored: Stored, *given: Any) -> Self:
         with reading(cls.__name__):
             assert cls.schema is not None
             keywords = {name: built(stored[name]) for name in cls.schema.fields}

@@ -33,7 +33,7 @@ from mixbandit.features import FeatureMap
 from mixbandit.means import precisions
 from mixbandit.mixtures import Forecaster, Mixture
 from mixbandit.sequences import Moment, setting
-from mixbandit.storage import FILES, Family, Storable
+from mixbandit.storage import FILES, Family, Storable, Stored
 from mixbandit.tuning.asking import MOST_FAILED, Asks
 from mixbandit.tuning.assumptions import Assumptions, ModelLike, Stated, acting_alpha, default_mixture, outgrowing
 from mixbandit.tuning.confirming import Finalist
@@ -276,7 +276,7 @@ class Tuner(Asks, Storable):
         return super().from_state_dict(state, features)
 
     @classmethod
-    def restored(cls, stored: Mapping[str, Any], features: FeatureMap | int | None = None) -> Self:
+    def restored(cls, stored: Stored, features: FeatureMap | int | None = None) -> Self:
         new = cls.__new__(cls)
         new.lock = Lock()
         with reading("the tuner"):
