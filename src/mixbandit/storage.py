@@ -113,6 +113,10 @@ FILES = Family("an object", "state")
 """The kinds that have files of their own: policies, sequences, tuners."""
 
 
+CODE = record({})
+"""The schema of what cannot be stored."""
+
+
 class Storable:
     """Base of what can be stored. A class that states its `kind` registers in its family; others are code.
 
@@ -122,12 +126,12 @@ class Storable:
 
     family: ClassVar[Family]
     kind: ClassVar[str]
-    schema: ClassVar[record | None] = None
+    schema: ClassVar[record] = CODE
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if is_kind(cls):
-            if cls.schema is None:
+            if cls.schema is CODE:
                 raise InvalidInput(
                     f"{_full_name(cls)} states a kind, but no schema; without settings it is record({{}})"
                 )
@@ -135,7 +139,7 @@ class Storable:
 
     def settings(self) -> dict[str, Any]:
         """What makes the object again, by the names of the schema."""
-        return {} if self.schema is None else {name: getattr(self, name) for name in self.schema.fields}
+        return {name: getattr(self, name) for name in self.schema.fields}
 
     def state_dict(self) -> dict[str, Any]:
         """Everything needed to make it again, as plain values."""
@@ -146,17 +150,19 @@ class Storable:
     @classmethod
     def check_state(cls, state: Mapping[str, Any], where: str) -> Fields:
         """The state of this kind, in the form of its schema."""
-        assert cls.schema is not None
-        found: Fields = cls.schema(state, where)
-        return found
+        return cls.schema(state, where)
+
+    @classmethod
+    def keywords(cls, stored: Mapping[str, Any]) -> dict[str, Any]:
+        """The keywords of the constructor in a checked state."""
+        return {name: built(stored[name]) for name in cls.schema.fields}
 
     @classmethod
     def restored(cls, stored: Stored, *given: Any) -> Self:
         """The object of a checked state; `given` is what is not stored, such as a user's feature function."""
-        assert cls.schema is not None
-        settings = {name: built(stored[name]) for name in cls.schema.fields}
+        keywords = cls.keywords(stored)
         try:
-            return cls(**settings)
+            return cls(**keywords)
         except InvalidInput as error:
             raise DamagedState(f"{stored.where}: {error}") from error
 

@@ -30,7 +30,7 @@ from mixbandit._checks import (
 from mixbandit._schema import Fields, integer, list_of, real, record
 from mixbandit.errors import InvalidInput
 from mixbandit.kernels.rows import IntArray, as_columns, column_index, in_blocks
-from mixbandit.storage import Family, Storable, Stored
+from mixbandit.storage import CODE, Family, Storable, Stored
 
 # Rows that are needed for a moment are made in parts of about this many numbers.
 _MOST_ENTRIES = 2**20
@@ -139,7 +139,7 @@ class Kernel(Storable, abc.ABC):
 
     def _stated(self) -> dict[str, Any] | None:
         """Its settings; None for a kernel that is code."""
-        return self.settings() or (None if self.schema is None else {})
+        return self.settings() or (None if self.schema is CODE else {})
 
     def __repr__(self) -> str:
         settings = self._stated()

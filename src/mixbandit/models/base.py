@@ -13,6 +13,7 @@ from mixbandit._checks import LARGEST_ENTRY, Array
 from mixbandit.data import Data
 from mixbandit.features import FeatureMap, Layer
 from mixbandit.kernels import Kernel
+from mixbandit.storage import Family, Storable
 
 Linearised = tuple[Any, Callable[[Any], Array]]
 
@@ -50,8 +51,13 @@ class Unlayered:
         return None
 
 
-class Model(Unlayered, abc.ABC):
-    """What ties actions to a confidence set: features or a kernel."""
+class Model(Unlayered, Storable, abc.ABC):
+    """What ties actions to a confidence set: features or a kernel.
+
+    Its fields, and those of its data, are in the state of a sequence; one of them has the name of its kind.
+    """
+
+    family = Family("a model", "model")
 
     features: FeatureMap | None = None
     kernel: Kernel | None = None
@@ -139,7 +145,7 @@ class Model(Unlayered, abc.ABC):
 
     @abc.abstractmethod
     def state_dict(self) -> dict[str, Any]:
-        """The model as plain values, by the names of `MODEL`."""
+        """The model as plain values, by names of the schema."""
 
     @abc.abstractmethod
     def data_from_state_dict(self, state: Mapping[str, Any]) -> Data:

@@ -42,13 +42,13 @@ from mixbandit.errors import (
 from mixbandit.features import FeatureMap, FromCallable
 from mixbandit.kernels import Kernel
 from mixbandit.mixtures import Mixture
-from mixbandit.models import MODEL, check_model, model_from_state_dict
+from mixbandit.models import model_kind
 from mixbandit.sequences.moment import Moment
 from mixbandit.sequences.refutation import Audit
 from mixbandit.sequences.response import Bounds, Response
 from mixbandit.sequences.rules import BallRule, Rule
 from mixbandit.sets import CASES
-from mixbandit.storage import FILES, Family, Storable, Stored, built, is_kind, not_storable, plain
+from mixbandit.storage import FILES, Family, Storable, Stored, is_kind, not_storable, plain
 
 Kind = TypeVar("Kind", bound="ConfidenceSequence")
 
@@ -281,17 +281,15 @@ class ConfidenceSequence(Storable, abc.ABC):
 
     @classmethod
     def check_state(cls, state: Mapping[str, Any], where: str) -> Fields:
-        assert cls.schema is not None
-        common = {"version": one_of_these(STATE_VERSION), **MODEL, **cls.memory.fields}
-        return record({**common, **cls.schema.fields}, check_model)(state, where)
+        fields = {**model_kind(state).schema.fields, **cls.memory.fields, **cls.schema.fields}
+        return record({"version": one_of_these(STATE_VERSION), **fields})(state, where)
 
     @classmethod
     @underflowing
     def restored(cls, stored: Stored, *given: Any) -> Self:
         with reading(cls.__name__):
-            assert cls.schema is not None
-            keywords = {name: built(stored[name]) for name in cls.schema.fields}
-            model = model_from_state_dict(stored, *given)
+            keywords = cls.keywords(stored)
+            model = model_kind(stored).restored(stored, *given)
             data = model.data_from_state_dict(stored)  # checked before anything of that size is made
             new = cls(model, **keywords)  # type: ignore[arg-type]
             data = new.moment.rule.recalled(stored, data)

@@ -66,7 +66,7 @@ def _interval(value: Any, where: str) -> tuple[float, float]:
 
 def _check_tuner(stored: Fields, where: str) -> None:
     sequence, asked = stored["policy"]["sequence"], stored["policy"]["ledger"]["next_id"]
-    observed = sequence["observations"]
+    observed = sequence.get("observations")
     told = sequence["statistics"]["count"] if observed is None else len(observed["rewards"])
     values = len(stored["history"])
     require(values <= told, f"{where}.history", f"must not be longer than the {told} values learnt, got {values}")
