@@ -19,52 +19,38 @@ import numpy as np
 from mixbandit._checks import as_text, finite, flag, nonnegative, positive, probability, shown
 from mixbandit._schema import (
     Fields,
-    Schema,
     Since,
     array,
     check_type,
     checked,
-    count,
     integer,
     list_of,
     mapping,
-    mapping_of,
     one_of_these,
     optional,
     real,
     record,
-    require,
-    scalar,
 )
 from mixbandit.errors import DamagedState, InvalidInput, NotStorable
 
+# What a class outside needs for its schema.
 __all__ = [
-    "FILES",
     "Family",
-    "Schema",
     "Since",
     "Storable",
-    "Stored",
     "array",
     "as_text",
-    "built",
-    "count",
     "finite",
     "flag",
     "integer",
     "list_of",
-    "mapping_of",
     "nonnegative",
-    "not_storable",
     "one_of_these",
     "optional",
-    "plain",
     "positive",
     "probability",
     "real",
     "record",
-    "require",
-    "scalar",
 ]
 
 
@@ -102,9 +88,9 @@ class Family:
         cls = self.find(mapping(value, where), where)
         return Stored(cls, {**cls.check_state(value, where), "type": value["type"]}, where)
 
-    def load(self, state: Any, *given: Any) -> Any:
+    def load(self, state: Any, features: Any = None) -> Any:
         """The object that `state_dict` described."""
-        return checked(self, state, self.where).build(*given)
+        return checked(self, state, self.where).build(features)
 
 
 IMPORT_IT = "; if it is your own, import the module that defines it first"
@@ -158,8 +144,8 @@ class Storable:
         return {name: built(stored[name]) for name in cls.schema.fields}
 
     @classmethod
-    def restored(cls, stored: Stored, *given: Any) -> Self:
-        """The object of a checked state; `given` is what is not stored, such as a user's feature function."""
+    def restored(cls, stored: Stored, features: Any = None) -> Self:
+        """The object of a checked state; `features` are given if they are a user's function, which is not stored."""
         keywords = cls.keywords(stored)
         try:
             return cls(**keywords)
@@ -167,10 +153,10 @@ class Storable:
             raise DamagedState(f"{stored.where}: {error}") from error
 
     @classmethod
-    def from_state_dict(cls, state: Mapping[str, Any], *given: Any) -> Self:
-        """The object that `state_dict` described."""
+    def from_state_dict(cls, state: Mapping[str, Any], features: Any = None) -> Self:
+        """The object that `state_dict` described; pass `features` again if they are your own function."""
         check_type(state, cls.__name__, cls.reads())
-        return cls.restored(checked(cls.family, state, cls.family.where), *given)
+        return cls.restored(checked(cls.family, state, cls.family.where), features)
 
     @classmethod
     def reads(cls) -> list[str]:
@@ -185,9 +171,9 @@ class Stored(dict[str, Any]):
         super().__init__(fields)
         self.of, self.where = of, where
 
-    def build(self, *given: Any) -> Any:
+    def build(self, features: Any = None) -> Any:
         """The object."""
-        return self.of.restored(self, *given)
+        return self.of.restored(self, features)
 
 
 def built(value: Any) -> Any:

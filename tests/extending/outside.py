@@ -145,3 +145,7 @@ class Cautious(mb.ConfidenceSequence):
 
     def __init__(self, features, *, sigma, delta=0.05, caution=1.0):
         super().__init__(CautiousRule(feature_model(features, "Cautious"), sigma, delta, caution))
+
+
+class Patient(mb.UCB):
+    kind = "Patient"

@@ -14,7 +14,7 @@ import numpy as np
 
 import mixbandit as mb
 from mixbandit.bandits import Policy
-from tests.extending.outside import Cautious, Powers, Running, Sometimes, Wave
+from tests.extending.outside import Cautious, Patient, Powers, Running, Sometimes, Wave
 
 STATED = {"sigma": 0.1, "norm_bound": 3.0, "delta": 0.05}
 ARMS = mb.Arms(np.linspace(-1.0, 1.0, 7))
@@ -30,6 +30,7 @@ MADE = {
     "kernel": lambda: mb.UCB(mb.KernelMixture(Wave(2.0) + 0.5 * mb.RBF(0.3), **STATED), ARMS, rng=0),
     "mixture": lambda: mb.UCB(_mixture(1, mixture=mb.Grid([1.0, Running(0.5)])), ARMS, rng=0),
     "sequence": lambda: mb.UCB(Cautious(2, sigma=0.1), mb.Box([-1.0, 0.0], [1.0, 1.0]), rng=0),
+    "policy": lambda: Patient(_mixture(1), ARMS, exploration=0.5, rng=0),
     "all": lambda: Policy(Cautious(Powers(2), sigma=0.1, caution=2.0), ARMS, rule=Sometimes(0.5), rng=3),
     "mixture and features": lambda: mb.UCB(_mixture(Powers(2), mixture=Running(0.5)), ARMS, strict=True, rng=0),
 }

@@ -36,6 +36,7 @@ def test_a_state_comes_back_as_it_was(name, tmp_path):
     policy.save(tmp_path / "policy")
     mb.save(policy.sequence, tmp_path / "sequence")
     loaded, sequence = mb.load(tmp_path / "policy"), mb.load(tmp_path / "sequence")
+    assert (type(loaded), type(sequence)) == (type(policy), type(policy.sequence))
     assert digest(loaded.state_dict()) == digest(policy.state_dict())
     rows = ARMS.actions if sequence.dim_in == 1 else np.array([[0.1, 0.2]])
     np.testing.assert_array_equal(sequence.upper(rows), policy.sequence.upper(rows))
@@ -130,6 +131,7 @@ def test_loading_imports_nothing(tmp_path):
         (mb.Kernel, "Wave", "tests.extending.outside.Wave"),
         (mb.FeatureMap, "Powers", "tests.extending.outside.Powers"),
         (mb.Mixture, "Running", "tests.extending.outside.Running"),
+        (mb.UCB, "Patient", "tests.extending.outside.Patient"),
         (mb.UCB, "OFULSequence", "mixbandit.sequences.oful.OFULSequence"),  # both have files of their own
         (mb.ConfidenceSequence, "Tuner", "mixbandit.tuning.tuner.Tuner"),
     ],

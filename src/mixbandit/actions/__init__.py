@@ -4,7 +4,7 @@ from mixbandit.actions.arms import REGIONS, Arms, storable_label
 from mixbandit.actions.box import Box
 from mixbandit.actions.levels import Exchanges, Levels, OneHot, Pin
 from mixbandit.actions.mixed import MixedBox
-from mixbandit.actions.regions import Region, as_context, as_region, offered, region_from_state_dict
+from mixbandit.actions.regions import Region, as_context, as_region, offered
 
 __all__ = [
     "REGIONS",
@@ -19,6 +19,5 @@ __all__ = [
     "as_context",
     "as_region",
     "offered",
-    "region_from_state_dict",
     "storable_label",
 ]

@@ -221,7 +221,7 @@ class MixedBox(Box):
         return {"low": self.low, "high": self.high, **parts}
 
     @classmethod
-    def restored(cls, stored: Stored, *given: Any) -> Self:
+    def restored(cls, stored: Stored, features: Any = None) -> Self:
         levels = [levels_from_state_dict(part) for part in stored["levels"]]
         pins = [Pin(tuple(p["columns"]), tuple(p["where"]), p["value"]) for p in stored["pins"]]
         return cls(stored["low"], stored["high"], levels, pins)

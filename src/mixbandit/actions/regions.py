@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from numpy.typing import ArrayLike
 
 from mixbandit._checks import Array, as_float_array, as_vector
-from mixbandit.actions.arms import REGIONS, Arms, borrowed
+from mixbandit.actions.arms import Arms, borrowed
 from mixbandit.actions.box import Box
 from mixbandit.errors import InvalidInput
 
@@ -56,9 +55,3 @@ def offered(
         raise InvalidInput(f"the features take {dim_in} inputs: actions of {region.dim} leave no room for a context")
     vector = as_context(context, missing)
     return region.given(vector), vector
-
-
-def region_from_state_dict(state: Mapping[str, Any]) -> Region:
-    """The arms or box of a `state_dict`."""
-    region: Region = REGIONS.load(state)
-    return region

@@ -14,7 +14,6 @@ from mixbandit.bandits.named import (
     ThompsonSampling,
     Uniform,
     UniformSampling,
-    policy_from_state_dict,
 )
 from mixbandit.bandits.rules import THEORY, ActingRule, LeastRegretPerInformation, Optimism, Thompson, Uniformly
 from mixbandit.bandits.state import State
@@ -42,5 +41,4 @@ __all__ = [
     "UniformSampling",
     "Uniformly",
     "difference",
-    "policy_from_state_dict",
 ]

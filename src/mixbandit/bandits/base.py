@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import operator
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Self, overload
 
 import numpy as np
@@ -308,11 +308,6 @@ class Policy(Storable):
         if not is_kind(type(self)):
             raise not_storable(self)
         return stored.state_dict(self)
-
-    @classmethod
-    def from_state_dict(cls, state: Mapping[str, Any], features: FeatureMap | int | None = None) -> Self:
-        """The policy that `state_dict` described; pass `features` again if they are your own function."""
-        return super().from_state_dict(state, features)
 
     @classmethod
     def reads(cls) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -229,9 +229,3 @@ class Uniform(Named, UniformSampling):
     @staticmethod
     def _parts(features: Phi, stated: Words, given: Words) -> tuple[ConfidenceSequence, ActingRule]:
         return _mixture(features, stated, given), Uniformly()
-
-
-def policy_from_state_dict(state: Mapping[str, Any], features: FeatureMap | int | None = None) -> Policy:
-    """The policy, of any kind, that `state_dict` described; pass `features` again if they are your own function."""
-    policy: Policy = Policy.family.load(state, features)
-    return policy

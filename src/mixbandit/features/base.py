@@ -296,7 +296,7 @@ class FromCallable(FeatureMap):
             raise NotStorable(f"{name} has no values at the actions that verify it: {error}") from error
 
     @classmethod
-    def restored(cls, stored: Stored, *given: Any) -> Self:
+    def restored(cls, stored: Stored, features: Any = None) -> Self:
         name = stored["name"] or stored["type"]
         raise InvalidInput(f"the feature map {name!r} is code and is not stored: pass it again as `features`")
 

@@ -122,7 +122,7 @@ class _RandomAffine(FeatureMap):
         return self._factor * self._stretch * self._g.derivative(self._preactivation(actions))
 
     @classmethod
-    def restored(cls, stored: Stored, *given: Any) -> Self:
+    def restored(cls, stored: Stored, features: Any = None) -> Self:
         new = cls.__new__(cls)
         for name in cls.schema.fields:
             setattr(new, name, stored[name])

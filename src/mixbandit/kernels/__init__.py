@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from mixbandit.kernels.base import ConstantKernel, Kernel, OnColumns, ProductKernel, SumKernel
 from mixbandit.kernels.categories import ConditionalKernel, OverlapKernel
 from mixbandit.kernels.polynomial import LinearKernel, PolynomialKernel
@@ -26,11 +23,4 @@ __all__ = [
     "SumKernel",
     "as_kernel",
     "is_kernel",
-    "kernel_from_state_dict",
 ]
-
-
-def kernel_from_state_dict(state: Mapping[str, Any]) -> Kernel:
-    """The kernel of a `state_dict`."""
-    kernel: Kernel = Kernel.family.load(state)
-    return kernel

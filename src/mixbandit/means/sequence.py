@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -207,13 +206,8 @@ class MeanSequence(Storable):
         }
 
     @classmethod
-    def from_state_dict(cls, state: Mapping[str, Any], *given: Any) -> Self:
-        """The sequence that `state_dict` described."""
-        return super().from_state_dict(state)
-
-    @classmethod
     @underflowing
-    def restored(cls, stored: Stored, *given: Any) -> Self:
+    def restored(cls, stored: Stored, features: Any = None) -> Self:
         samples = stored["samples"]
         try:
             new = cls(stored["reward_range"], stored["delta"], sigma=stored["sigma"], noise=stored["noise"])

@@ -1,8 +1,5 @@
 """Mixtures. Each is a forecaster: it predicts a mean and a variance for a reward before the reward is seen."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from mixbandit.mixtures.adaptive import Adaptive
 from mixbandit.mixtures.bank import MOST_RESULTS, TRIALS, Bank, BoundedPrequential, Trials, log_predictive
 from mixbandit.mixtures.base import COST, Cost, Forecaster, Mixture, RunningCost, SteppedCost
@@ -41,11 +38,4 @@ __all__ = [
     "as_cost",
     "log_det",
     "log_predictive",
-    "mixture_from_state_dict",
 ]
-
-
-def mixture_from_state_dict(state: Mapping[str, Any]) -> Mixture:
-    """The mixture of a `state_dict`."""
-    mixture: Mixture = Mixture.family.load(state)
-    return mixture

@@ -42,7 +42,7 @@ from mixbandit._checks import (
 from mixbandit._lazy import lapack
 from mixbandit._schema import Fields, array, list_of, optional, real, record, require
 from mixbandit.errors import InvalidInput, NotStorable
-from mixbandit.kernels import Kernel, as_kernel, kernel_from_state_dict
+from mixbandit.kernels import Kernel, as_kernel
 from mixbandit.mixtures.base import Cost, Forecaster, Mixture
 from mixbandit.mixtures.prequential import Prequential
 from mixbandit.models import Model
@@ -232,7 +232,7 @@ def stretched_kernels(kernel: Kernel) -> list[Kernel]:
         return [kernel]
     found: list[Kernel] = []
     for factor in _STRETCHES:
-        each = kernel_from_state_dict(_stretched(state, factor))
+        each = Kernel.family.load(_stretched(state, factor))
         if each not in found:
             found.append(each)
     return found

@@ -93,8 +93,8 @@ class FeatureModel(Model):
         return {"features": self.features.state_dict()}
 
     @classmethod
-    def restored(cls, stored: Mapping[str, Any], *given: Any) -> Self:
-        return cls(features_from_state_dict(stored["features"], *given))
+    def restored(cls, stored: Mapping[str, Any], features: Any = None) -> Self:
+        return cls(features_from_state_dict(stored["features"], features))
 
     def data_from_state_dict(self, state: Mapping[str, Any]) -> Factor:
         data = Factor.from_state_dict(state["statistics"])

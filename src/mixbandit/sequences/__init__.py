@@ -4,7 +4,6 @@ from mixbandit.sequences.base import (
     ConfidenceSequence,
     ResidualBallSequence,
     Support,
-    sequence_from_state_dict,
     setting,
     shared,
 )
@@ -34,7 +33,6 @@ __all__ = [
     "Support",
     "UnknownNoise",
     "seen_refuted",
-    "sequence_from_state_dict",
     "setting",
     "shared",
 ]

@@ -286,20 +286,15 @@ class ConfidenceSequence(Storable, abc.ABC):
 
     @classmethod
     @underflowing
-    def restored(cls, stored: Stored, *given: Any) -> Self:
+    def restored(cls, stored: Stored, features: Any = None) -> Self:
         with reading(cls.__name__):
             keywords = cls.keywords(stored)
-            model = model_kind(stored).restored(stored, *given)
+            model = model_kind(stored).restored(stored, features)
             data = model.data_from_state_dict(stored)  # checked before anything of that size is made
             new = cls(model, **keywords)  # type: ignore[arg-type]
             data = new.moment.rule.recalled(stored, data)
         new._home = _OwnHome(new.moment.with_data(data))
         return new
-
-    @classmethod
-    def from_state_dict(cls, state: Mapping[str, Any], features: FeatureMap | int | None = None) -> Self:
-        """The sequence that `state_dict` described; pass `features` again if they are your own function."""
-        return super().from_state_dict(state, features)
 
     def _asked(self, alpha: float | Sequence[float] | None) -> tuple[Moment, Any]:
         """The moment, and the multiplier for bounds at it, checked; raises or warns if the set is empty."""
@@ -366,12 +361,6 @@ class ResidualBallSequence(ConfidenceSequence):
     def pvalue(self, theta: ArrayLike) -> float:
         """An anytime-valid p-value of θ* = θ: if that is true, it is ever ≤ a with probability at most a."""
         return math.exp(min(-self.log_evalue(theta), 0.0))
-
-
-def sequence_from_state_dict(state: Mapping[str, Any], features: FeatureMap | int | None = None) -> ConfidenceSequence:
-    """The sequence, of any kind, that `state_dict` described."""
-    sequence: ConfidenceSequence = ConfidenceSequence.family.load(state, features)
-    return sequence
 
 
 def _of_width(sequence: Kind, width: int | None) -> Kind:

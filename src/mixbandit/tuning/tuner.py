@@ -271,11 +271,6 @@ class Tuner(Asks, Storable):
         }
 
     @classmethod
-    def from_state_dict(cls, state: Mapping[str, Any], features: FeatureMap | int | None = None) -> Self:
-        """The tuner that `state_dict` described; pass `features` again if they are your own function."""
-        return super().from_state_dict(state, features)
-
-    @classmethod
     def restored(cls, stored: Stored, features: FeatureMap | int | None = None) -> Self:
         new = cls.__new__(cls)
         new.lock = Lock()
