@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from mixbandit._checks import as_path, shown
 from mixbandit._files import read_state, write_state
@@ -23,7 +22,9 @@ def save(what: Policy | Tuner | ConfidenceSequence | MeanSequence, path: str | o
     write_state(as_path(path), what.state_dict())
 
 
-def load(path: str | os.PathLike[str], features: FeatureMap | int | None = None) -> Any:
+def load(
+    path: str | os.PathLike[str], features: FeatureMap | int | None = None
+) -> Policy | Tuner | ConfidenceSequence | MeanSequence:
     """Load what `save` wrote, bit for bit. Your own feature functions are not saved: pass them again to be verified."""
     state = read_state(as_path(path))
     kind = state.get("type")
@@ -31,4 +32,4 @@ def load(path: str | os.PathLike[str], features: FeatureMap | int | None = None)
         raise DamagedState(f"{path} does not say what kind of object it holds")
     if kind not in FILES.kinds:
         raise DamagedState(f"{path} holds a {kind!r}, which this mixbandit does not know{IMPORT_IT}")
-    return FILES.kinds[kind].from_state_dict(state, features)
+    return FILES.kinds[kind].from_state_dict(state, features)  # type: ignore[return-value]

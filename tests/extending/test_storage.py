@@ -12,7 +12,7 @@ import pytest
 import mixbandit as mb
 from mixbandit._files import digest, read_state, write_state
 from mixbandit.bandits import Policy
-from mixbandit.storage import record
+from mixbandit.storage import list_of, record
 from tests.extending.outside import Cautious, Powers, Running, Sometimes, Wave
 from tests.extending.playing import ARMS, MADE, STATED, begun, play
 
@@ -186,30 +186,42 @@ def test_a_class_without_a_kind_of_its_own_is_code(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+class Sum(mb.FeatureMap):
+    """The features of several maps, side by side."""
+
+    kind = "Sum"
+    schema = record({"parts": list_of(mb.FeatureMap.family, least=1)})
+
+    def __init__(self, parts):
+        self.parts, self.dim_in, self.dim = parts, parts[0].dim_in, sum(part.dim for part in parts)
+
+    def evaluate(self, actions):
+        return np.hstack([part.evaluate(actions) for part in self.parts])
+
+    def pullback(self, actions, v):
+        ends = np.cumsum([0, *(part.dim for part in self.parts)])
+        pairs = zip(self.parts, ends[:-1], ends[1:], strict=True)
+        return sum(part.pullback(actions, v[:, i:j]) for part, i, j in pairs)
+
+
 def test_a_map_that_contains_code_is_passed_again(tmp_path):
     """A registered map is no exception to this, whatever is in it."""
-
-    class Twice(mb.FeatureMap):
-        kind = "Twice"
-        schema = record({"inner": mb.FeatureMap.family})
-
-        def __init__(self, inner):
-            self.inner, self.dim_in, self.dim = inner, inner.dim_in, inner.dim
-
-        def evaluate(self, actions):
-            return 2.0 * self.inner.evaluate(actions)
-
-        def pullback(self, actions, v):
-            return 2.0 * self.inner.pullback(actions, v)
-
-    features = Twice(mb.FromCallable(np.sin, 1, 1))
+    features = Sum([Powers(2), mb.FromCallable(np.sin, 1, 1)])
     mb.save(mb.MartingaleMixture(features, **STATED), tmp_path / "code")
     with pytest.raises(mb.InvalidInput, match="'sin' is code and is not stored: pass it again"):
         mb.load(tmp_path / "code")
     assert mb.load(tmp_path / "code", features).features is features
-    with pytest.raises(mb.InvalidInput, match="differ from the stored Twice"):
-        mb.load(tmp_path / "code", Twice(mb.FromCallable(np.tan, 1, 1)))
-    mb.save(mb.MartingaleMixture(Twice(Powers(2)), **STATED), tmp_path / "whole")
-    assert mb.load(tmp_path / "whole").features.inner.dim == 2
+    with pytest.raises(mb.InvalidInput, match="differ from the stored Sum"):
+        mb.load(tmp_path / "code", Sum([Powers(2), mb.FromCallable(np.tan, 1, 1)]))
+    mb.save(mb.MartingaleMixture(Sum([Powers(2), mb.Identity(1)]), **STATED), tmp_path / "whole")
+    assert [part.dim for part in mb.load(tmp_path / "whole").features.parts] == [2, 1]
     assert "probe" not in read_state(tmp_path / "whole")["features"]
-    del mb.FeatureMap.family.kinds["Twice"]
+
+
+@pytest.mark.parametrize("kind", [["Powers"], 3, None, {"type": "Powers"}])
+def test_a_kind_is_text(kind, tmp_path):
+    state = begun("feature map").state_dict()
+    state["sequence"]["features"]["features"] |= {"type": kind, "probe": np.zeros((3, 3))}
+    write_state(tmp_path / "file", state)
+    with pytest.raises(mb.DamagedState, match=r"^policy\.sequence\.features\.features\.type must be"):
+        mb.load(tmp_path / "file")

@@ -63,7 +63,8 @@ class _Maps(Family):
     """Kinds of feature maps; one that is code has the name of its class, and values by which it is verified."""
 
     def find(self, state: Mapping[str, Any], where: str) -> type[Storable]:
-        is_code = "probe" in state and state.get("type") not in self.kinds
+        kind = state.get("type")
+        is_code = "probe" in state and isinstance(kind, str) and kind not in self.kinds
         return super().find({**state, "type": FromCallable.kind} if is_code else state, where)
 
 
@@ -158,8 +159,7 @@ class FeatureMap(Storable, abc.ABC):
         if not is_kind(type(self)):
             return {"type": type(self).__name__, **self._probed()}
         settings = super().state_dict()
-        contains_code = any("probe" in part for part in settings.values() if isinstance(part, dict))
-        probed = self._probed() if contains_code or self.always_probed else {}
+        probed = self._probed() if self.always_probed or _has_probe(list(settings.values())) else {}
         return {"type": self.kind, **probed, **settings}
 
     def _probed(self) -> dict[str, Any]:
@@ -172,6 +172,11 @@ class FeatureMap(Storable, abc.ABC):
     def probes(self) -> Array:
         """Fixed actions at which a map is verified when it is passed again."""
         return np.random.default_rng(0).uniform(size=(3, self.dim_in))
+
+
+def _has_probe(state: Any) -> bool:
+    """Whether one of these is the state of a map with values by which it is verified."""
+    return "probe" in state if isinstance(state, dict) else isinstance(state, list) and any(map(_has_probe, state))
 
 
 class _Restricted(FeatureMap):
