@@ -153,7 +153,6 @@ class CMMUCB(Named, UCB):
     """The paper's CMM-UCB: optimism with exact bounds."""
 
     kind = "CMMUCB"
-
     takes = ("mixture", "reward_range", "misspecification", "exploration")
 
     @staticmethod
@@ -167,7 +166,6 @@ class AMMUCB(Named, UCB):
     """
 
     kind = "AMMUCB"
-
     takes = ("mixture", "reward_range", "misspecification", "alpha", "exploration")
 
     @staticmethod
@@ -180,7 +178,6 @@ class OFUL(Named, UCB):
     """OFUL (Abbasi-Yadkori, Pál & Szepesvári 2011): optimism with its ellipsoid, at α = σ² unless given."""
 
     kind = "OFUL"
-
     takes = ("alpha", "exploration")
 
     @staticmethod
@@ -192,7 +189,6 @@ class IDS(Named, InformationDirected):
     """Information-directed sampling (Kirschner & Krause 2018), deterministic, with OFUL's bounds."""
 
     kind = "IDS"
-
     takes = ("alpha",)
 
     @staticmethod
