@@ -21,6 +21,7 @@ ORDER = [
     "_locks",
     "_checks",
     "_schema",
+    "storage",
     "_files",
     "_compiling",
     "_compile_cache",

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from mixbandit._checks import LARGEST_ENTRY, Array, as_float_array, as_text, check_finite, is_integer, shown
+from mixbandit._checks import LARGEST_ENTRY, Array, as_float_array, check_finite, is_integer, shown
 from mixbandit.errors import DamagedState, InvalidInput
 
 Schema = Callable[[Any, str], Any]
@@ -50,38 +50,37 @@ class Since(NamedTuple):
     default: Any = None
 
 
-def record(fields: Mapping[str, Schema | Since], also: Callable[[Fields, str], None] | None = None) -> Schema:
-    """A mapping with these fields; `also` checks how they fit together, with `require`."""
+class record:  # noqa: N801 - used as a function, like the other schemas
+    """A mapping with these fields; `also` checks how they fit together, with `require`.
 
-    def schema(value: Any, where: str) -> Fields:
-        mapping = _mapping(value, where)
+    Other fields are ignored, or have the form `others`.
+    """
+
+    def __init__(
+        self,
+        fields: Mapping[str, Schema | Since],
+        also: Callable[[Fields, str], None] | None = None,
+        others: Schema | None = None,
+    ) -> None:
+        self.fields, self.also, self.others = fields, also, others
+
+    def __call__(self, value: Any, where: str) -> Fields:
+        given = mapping(value, where)
         found = {}
-        for name, field in fields.items():
+        for name, field in self.fields.items():
             if isinstance(field, Since):
-                given = mapping.get(name)
-                found[name] = field.default if given is None else field.schema(given, f"{where}.{name}")
-            elif name in mapping:
-                found[name] = field(mapping[name], f"{where}.{name}")
+                part = given.get(name)
+                found[name] = field.default if part is None else field.schema(part, f"{where}.{name}")
+            elif name in given:
+                found[name] = field(given[name], f"{where}.{name}")
             else:
                 raise DamagedState(f"{where} lacks {name!r}")
-        if also is not None:
-            also(found, where)
+        if self.others is not None:
+            rest = {name: part for name, part in given.items() if name not in found}
+            found |= {name: self.others(part, f"{where}.{name}") for name, part in rest.items()}
+        if self.also is not None:
+            self.also(found, where)
         return found
-
-    return schema
-
-
-def tagged(kinds: Mapping[str, Schema], what: str, others: Schema | None = None) -> Schema:
-    """A record of one of several kinds, named by its field `type`, which is kept."""
-
-    def schema(value: Any, where: str) -> Fields:
-        kind = as_text(_mapping(value, where).get("type"), f"{where}.type")
-        known = kinds.get(kind, others)
-        if known is None:
-            raise DamagedState(f"{where} is {what} of unknown type {shown(kind)}")
-        return {"type": kind, **known(value, where)}
-
-    return schema
 
 
 def deferred(schema: Callable[[], Schema]) -> Schema:
@@ -111,7 +110,7 @@ def list_of(schema: Schema, *, least: int = 0) -> Schema:
 
 def mapping_of(schema: Schema) -> Schema:
     """A mapping with any keys to these."""
-    return lambda value, where: {k: schema(part, f"{where}.{k}") for k, part in _mapping(value, where).items()}
+    return lambda value, where: {k: schema(part, f"{where}.{k}") for k, part in mapping(value, where).items()}
 
 
 def real(check: Callable[[Any, str], T]) -> Callable[[Any, str], T]:
@@ -146,9 +145,11 @@ def scalar(value: Any, where: str) -> Any:
     return value
 
 
-def mapping(value: Any, where: str) -> Any:
-    """Any mapping, as it is."""
-    return _mapping(value, where)
+def mapping(value: Any, where: str) -> Mapping[str, Any]:
+    """Any mapping with text for keys, as it is."""
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise InvalidInput(f"{where} must be a mapping, got {shown(value)}")
+    return value
 
 
 def one_of_these(*choices: Any) -> Schema:
@@ -185,9 +186,3 @@ def require(condition: bool | np.bool_, where: str, what: str) -> None:
     """Raise DamagedState unless the condition holds."""
     if not condition:
         raise DamagedState(f"{where} {what}")
-
-
-def _mapping(value: Any, where: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        raise InvalidInput(f"{where} must be a mapping, got {shown(value)}")
-    return value

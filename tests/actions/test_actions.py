@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import mixbandit as mb
-from mixbandit.actions import as_context, as_region, region_from_state_dict
+from mixbandit.actions import REGIONS, as_context, as_region
 
 
 def test_rows_are_arms():
@@ -128,7 +128,7 @@ def test_a_context_may_come_as_one_row():
     ids=repr,
 )
 def test_state_dict_gives_the_same_region(region):
-    again = region_from_state_dict(region.state_dict())
+    again = REGIONS.load(region.state_dict())
     assert again == region
     assert type(again) is type(region)
 
@@ -142,7 +142,7 @@ def test_only_text_and_numbers_are_stored_as_labels(label):
 
 def test_an_unknown_region_is_damaged():
     with pytest.raises(mb.DamagedState, match="'Ring'"):
-        region_from_state_dict({"type": "Ring"})
+        REGIONS.load({"type": "Ring"})
 
 
 def test_regions_are_equal_when_everything_in_them_is():
@@ -260,4 +260,4 @@ def test_arms_of_a_context_cannot_be_written_to():
 @pytest.mark.parametrize("state", [{"type": "Box", "low": [0.0]}, {"type": "Arms"}])
 def test_an_incomplete_region_is_damaged(state):
     with pytest.raises(mb.DamagedState):
-        region_from_state_dict(state)
+        REGIONS.load(state)

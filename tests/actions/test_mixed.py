@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mixbandit as mb
-from mixbandit.actions import Levels, MixedBox, OneHot, Pin, region_from_state_dict
+from mixbandit.actions import REGIONS, Levels, MixedBox, OneHot, Pin
 from mixbandit.simulate.environments import largest_expected
 from tests.helpers.scores import linear, optimism, search_box
 
@@ -89,7 +89,7 @@ def test_files_that_list_the_values_of_categories_still_load():
     state = mixed().state_dict()
     assert "values" not in state["levels"][0]
     state["levels"][0] = {"columns": [1, 2, 3], "values": np.eye(3), "ordered": False}
-    assert region_from_state_dict(state) == mixed()
+    assert REGIONS.load(state) == mixed()
 
 
 @pytest.mark.parametrize("choices", [[], [0, 0], [3], [-1]])
@@ -127,7 +127,7 @@ def test_a_fixed_context_stays_in_front():
 
 
 def test_it_comes_back_from_its_state():
-    again = region_from_state_dict(mixed().state_dict())
+    again = REGIONS.load(mixed().state_dict())
     assert again == mixed()
     assert again != mb.Box(np.zeros(6), np.ones(6))
     assert MixedBox(np.zeros(6), np.ones(6), [CATEGORY, MANY]) != mixed()

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mixbandit as mb
-from mixbandit.kernels import kernel_from_state_dict
 from tests.kernels.cases import KERNELS, SMOOTH, A, B, rows, slow
 
 every = pytest.mark.parametrize(("kernel", "k"), KERNELS.values(), ids=KERNELS)
@@ -126,7 +125,7 @@ def test_no_rows_are_no_problem(kernel, k):
 @every
 def test_a_kernel_returns_from_its_state_its_repr_and_a_pickle(kernel, k):
     for again in (
-        kernel_from_state_dict(kernel.state_dict()),
+        mb.Kernel.family.load(kernel.state_dict()),
         eval(repr(kernel), vars(mb) | {name: getattr(mb, name) for name in dir(mb)}),
         pickle.loads(pickle.dumps(kernel)),
     ):

@@ -4,15 +4,13 @@ import numpy as np
 import pytest
 
 import mixbandit as mb
-from mixbandit.kernels import kernel_from_state_dict
-from mixbandit.mixtures import mixture_from_state_dict
 from tests.kernels.cases import KERNELS, A, B
 
 
 def test_states_of_the_first_version_load():
     old = {"type": "Matern", "lengthscale": np.array([1.0, 2.0]), "variance": 3.0, "nu": 1.5}
-    assert kernel_from_state_dict(old) == mb.Matern(1.5, [1.0, 2.0], 3.0)
-    assert kernel_from_state_dict({"type": "RBF", "lengthscale": np.array(0.5), "variance": 1.0}) == mb.RBF(0.5)
+    assert mb.Kernel.family.load(old) == mb.Matern(1.5, [1.0, 2.0], 3.0)
+    assert mb.Kernel.family.load({"type": "RBF", "lengthscale": np.array(0.5), "variance": 1.0}) == mb.RBF(0.5)
     state = mb.Matern(1.5, [1.0, 2.0], 3.0).state_dict()
     assert state.keys() == old.keys()
     np.testing.assert_array_equal(state["lengthscale"], old["lengthscale"])
@@ -47,9 +45,9 @@ CONSTANT = {"type": "ConstantKernel", "variance": 1.0}
 )
 def test_damaged_states_are_named(state, says):
     with pytest.raises(mb.DamagedState, match=says):
-        kernel_from_state_dict(state)
+        mb.Kernel.family.load(state)
     with pytest.raises(mb.DamagedState, match=says):
-        mixture_from_state_dict({"type": "Gaussian", "mean": 0.0, "kernel": state})
+        mb.Mixture.family.load({"type": "Gaussian", "mean": 0.0, "kernel": state})
 
 
 def test_a_sequence_with_a_combined_kernel_goes_on_from_its_state():

@@ -3,7 +3,6 @@ import pytest
 from scipy.special import gamma, kv
 
 import mixbandit as mb
-from mixbandit.kernels import kernel_from_state_dict
 
 RNG = np.random.default_rng(0)
 A, B = RNG.normal(size=(6, 3)), RNG.normal(size=(4, 3))
@@ -25,7 +24,7 @@ def test_matern_follows_the_bessel_form(nu):
 def test_kernels_are_positive_definite_and_storable(kernel):
     assert np.linalg.eigvalsh(kernel(A, A))[0] > 0
     np.testing.assert_array_equal(np.diag(kernel(A, A)), kernel.variance)
-    np.testing.assert_array_equal(kernel_from_state_dict(kernel.state_dict())(A, B), kernel(A, B))
+    np.testing.assert_array_equal(mb.Kernel.family.load(kernel.state_dict())(A, B), kernel(A, B))
 
 
 def test_nothing_is_shared_with_the_caller():
@@ -53,7 +52,7 @@ def test_bad_settings_are_named(make, says):
 
 def test_an_unknown_kernel_is_refused():
     with pytest.raises(mb.DamagedState, match="Other"):
-        kernel_from_state_dict({"type": "Other"})
+        mb.Kernel.family.load({"type": "Other"})
 
 
 @pytest.mark.parametrize("kernel", [mb.RBF(), mb.Matern(0.5), mb.Matern(1.5), mb.Matern(2.5)])

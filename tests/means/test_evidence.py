@@ -54,14 +54,14 @@ def test_parts_of_a_result_never_make_evidence_too_large(r, m, singles):
     cs = mb.MeanSequence().update(r, m).update(singles)
     for p in (6e-4, 0.5, 0.97):
         true = log_portfolio(p, singles, [(r, m)])
-        for found in (cs.log_evalue(p), cs.kind.log_path(cs.record, p)[0][-1]):
+        for found in (cs.log_evalue(p), cs.evidence.log_path(cs.record, p)[0][-1]):
             assert true - 2e-8 < found <= true + 1e-11 * (1.0 + abs(true))
 
 
 def test_parts_that_add_up_to_a_result_leave_no_more_than_they_should_on_the_way():
     """The last total is whole, the totals before it are not."""
     cs = mb.MeanSequence().update([0.25, 0.25], [2, 2]).update([0.3]).update([0.5, 0.5], [2, 3])
-    path = cs.kind.log_path(cs.record, 0.9)[0]
+    path = cs.evidence.log_path(cs.record, 0.9)[0]
     for t in range(1, 6):
         means = [(0.25, 2), (0.25, 2), None, (0.5, 2), (0.5, 3)][:t]
         true = log_portfolio(0.9, [0.3] if t > 2 else [], [each for each in means if each])

@@ -6,7 +6,7 @@ from scipy.integrate import quad
 from scipy.stats import beta
 
 import mixbandit as mb
-from mixbandit.mixtures import Trials, mixture_from_state_dict
+from mixbandit.mixtures import Trials
 from mixbandit.mixtures.bank import beta_law, fixed_share, log_predictive, one_step, stretched_kernels
 from mixbandit.models import as_model
 
@@ -126,9 +126,9 @@ def test_length_scales_are_stretched_wherever_they_are():
 
 def test_settings_are_checked_stored_and_shown():
     bank = mb.Bank([mb.RBF(0.5)], scales=[0.1], noises=[0.2, 0.1], share=0.5)
-    again = mixture_from_state_dict(bank.state_dict())
+    again = mb.Mixture.family.load(bank.state_dict())
     assert repr(again) == repr(bank)
-    assert repr(mixture_from_state_dict(mb.Bank().state_dict())) == repr(mb.Bank())
+    assert repr(mb.Mixture.family.load(mb.Bank().state_dict())) == repr(mb.Bank())
     for bad in ({"scales": []}, {"scales": [0.0]}, {"noises": "much"}, {"share": 1.5}, {"kernels": []}, {"kernels": 3}):
         with pytest.raises(mb.InvalidInput):
             mb.Bank(**bad)

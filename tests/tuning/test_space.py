@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mixbandit as mb
-from mixbandit.actions import Box, MixedBox, region_from_state_dict
+from mixbandit.actions import REGIONS, Box, MixedBox
 from mixbandit.simulate.environments import largest_expected
 from mixbandit.tuning import Categorical, Float, Int, Space
 from tests.helpers.scores import linear, search_box
@@ -341,7 +341,7 @@ def test_a_search_over_a_conditional_space_returns_what_is_allowed_and_best(seed
 def test_it_comes_back_from_its_state():
     assert Space.from_state_dict(CONDITIONAL.state_dict()) == CONDITIONAL
     assert Space(dict(CONDITIONAL)) != CONDITIONAL
-    assert region_from_state_dict(CONDITIONAL.region.state_dict()) == CONDITIONAL.region
+    assert REGIONS.load(CONDITIONAL.region.state_dict()) == CONDITIONAL.region
     again = Space.from_state_dict(SPACE.state_dict())
     assert again == SPACE
     assert list(again) == list(SPACE)

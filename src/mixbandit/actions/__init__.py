@@ -1,13 +1,13 @@
 """What can be chosen: finitely many arms, which may change, or a box, with some coordinates possibly discrete."""
 
-from mixbandit.actions.arms import Arms, storable_label
+from mixbandit.actions.arms import REGIONS, Arms, storable_label
 from mixbandit.actions.box import Box
 from mixbandit.actions.levels import Exchanges, Levels, OneHot, Pin
 from mixbandit.actions.mixed import MixedBox
-from mixbandit.actions.regions import REGION, Region, as_context, as_region, is_region, offered, region_from_state_dict
+from mixbandit.actions.regions import Region, as_context, as_region, is_region, offered
 
 __all__ = [
-    "REGION",
+    "REGIONS",
     "Arms",
     "Box",
     "Exchanges",
@@ -20,6 +20,5 @@ __all__ = [
     "as_region",
     "is_region",
     "offered",
-    "region_from_state_dict",
     "storable_label",
 ]

@@ -12,15 +12,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixbandit._checks import Array, as_float_array, as_vector, check_finite, shown
+from mixbandit._schema import array, list_of, optional, record, scalar
 from mixbandit.errors import InvalidInput, NotStorable
+from mixbandit.storage import Family, Storable
+
+REGIONS = Family("actions", "actions")
+"""What can be chosen from."""
 
 
-class Arms:
+class Arms(Storable):
     """Finitely many actions, one per row, with optional labels.
 
     `actions` is (n, dim), or (n,) for actions that are single numbers; the index of a DataFrame becomes the labels
     unless it only numbers the rows. Labels must differ; they are returned as `Choice.label`.
     """
+
+    family, kind = REGIONS, "Arms"
+    schema = record({"actions": array(None, None), "labels": optional(list_of(scalar))})
 
     def __init__(self, actions: ArrayLike, labels: Iterable[Hashable] | None = None) -> None:
         rows = _rows(actions)
@@ -66,9 +74,9 @@ class Arms:
         new.labels = self.labels
         return new
 
-    def state_dict(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
         labels = None if self.labels is None else [storable_label(label) for label in self.labels]
-        return {"type": "Arms", "actions": self.actions.copy(), "labels": labels}
+        return {"actions": self.actions, "labels": labels}
 
 
 def borrowed(actions: ArrayLike) -> Arms:

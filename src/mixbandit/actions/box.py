@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mixbandit._checks import LARGEST_BATCH, Array, as_float_array, as_generator, as_vector, check_finite, positive_int
+from mixbandit._schema import array, record
+from mixbandit.actions.arms import REGIONS
 from mixbandit.errors import InvalidInput
+from mixbandit.storage import Storable
 
 # An action that repeats another is moved by about this share of the width.
 _NUDGE = 1e-3
 _SAME_ACTION = 1e-9
 
 
-class Box:
+class Box(Storable):
     """All actions between `low` and `high`, coordinate by coordinate; equal ends fix a coordinate."""
 
     rows: None = None
     """Its actions are not listed one by one."""
     labels: None = None
+    family, kind = REGIONS, "Box"
+    schema = record({"low": array(None), "high": array(None)})
 
     def __init__(self, low: ArrayLike, high: ArrayLike) -> None:
         given = [as_float_array(end, name) for end, name in ((low, "low"), (high, "high"))]
@@ -92,9 +95,6 @@ class Box:
         """The box of rows (context, action), with the context fixed."""
         context = as_vector(context, None, "context")
         return Box(np.concatenate((context, self.low)), np.concatenate((context, self.high)))
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"type": "Box", "low": self.low.copy(), "high": self.high.copy()}
 
     def nudged(self, row: Array, taken: list[Array], rng: np.random.Generator) -> Array:
         """The row, moved a little if it repeats a taken one: in a box there is always something new to learn."""

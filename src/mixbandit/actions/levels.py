@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mixbandit._checks import Array
+from mixbandit._checks import Array, flag
+from mixbandit._schema import Fields, array, count, list_of, record, require
 
 IntArray = NDArray[np.int64]
 
@@ -126,6 +127,29 @@ class Pin:
 
     def state_dict(self) -> dict[str, Any]:
         return {"columns": list(self.columns), "where": list(self.where), "value": self.value.copy()}
+
+
+_COLUMNS = list_of(count, least=1)
+
+
+def _check_one_hot(stored: Fields, where: str) -> None:
+    known = all(i < len(stored["columns"]) for i in stored["one_hot"])
+    require(known, f"{where}.one_hot", f"must be indices below {len(stored['columns'])}")
+    require(len(set(stored["one_hot"])) == len(stored["one_hot"]), f"{where}.one_hot", "must differ")
+
+
+_VALUES = record({"columns": _COLUMNS, "values": array(None, None), "ordered": flag})
+_ONE_HOT = record({"columns": _COLUMNS, "one_hot": _COLUMNS}, _check_one_hot)
+
+
+def LEVELS(value: Any, where: str) -> Fields:
+    """The schema of `Levels` and `OneHot`."""
+    found: Fields = (_ONE_HOT if isinstance(value, Mapping) and "one_hot" in value else _VALUES)(value, where)
+    return found
+
+
+PIN = record({"columns": _COLUMNS, "where": _COLUMNS, "value": array(None)})
+"""The schema of a `Pin`."""
 
 
 class Exchanges(NamedTuple):

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mixbandit._checks import Array
 from mixbandit._files import digest
+from mixbandit._schema import list_of, record
 from mixbandit.actions.box import Box
-from mixbandit.actions.levels import Exchanges, Levels, OneHot, Pin, levels_from_state_dict, with_one_hot
+from mixbandit.actions.levels import LEVELS, PIN, Exchanges, Levels, OneHot, Pin, levels_from_state_dict, with_one_hot
 from mixbandit.errors import InvalidInput
+from mixbandit.storage import Stored
 
 # Values that differ by no more than this are the same.
 _ROUNDING = 1e-9
@@ -24,6 +26,9 @@ class MixedBox(Box):
     """A box in which some coordinates take only certain values, alone or as a group (`levels`), and some are fixed
     unless a category has certain values (`pins`, in an order in which later ones may depend on earlier ones).
     """
+
+    kind = "MixedBox"
+    schema = record({**Box.schema.fields, "levels": list_of(LEVELS), "pins": list_of(PIN)})
 
     # Up to this many ordered values are tried one by one; more are first treated as continuous.
     _FEW = 8
@@ -215,13 +220,12 @@ class MixedBox(Box):
         levels = [part.moved_to(place) for part in self.levels]
         return MixedBox(whole.low, whole.high, levels, [pin.moved_to(place) for pin in self.pins])
 
-    def state_dict(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
         parts = {"levels": [p.state_dict() for p in self.levels], "pins": [p.state_dict() for p in self.pins]}
-        return {**super().state_dict(), "type": "MixedBox", **parts}
+        return {"low": self.low, "high": self.high, **parts}
 
     @classmethod
-    def from_state_dict(cls, state: Mapping[str, Any]) -> MixedBox:
-        """The box of a `state_dict`, checked."""
-        levels = [levels_from_state_dict(part) for part in state["levels"]]
-        pins = [Pin(tuple(p["columns"]), tuple(p["where"]), p["value"]) for p in state["pins"]]
-        return cls(state["low"], state["high"], levels, pins)
+    def restored(cls, stored: Stored, features: Any = None) -> Self:
+        levels = [levels_from_state_dict(part) for part in stored["levels"]]
+        pins = [Pin(tuple(p["columns"]), tuple(p["where"]), p["value"]) for p in stored["pins"]]
+        return cls(stored["low"], stored["high"], levels, pins)

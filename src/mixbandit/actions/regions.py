@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import Array, as_float_array, as_vector, flag
-from mixbandit._schema import Fields, array, checked, count, list_of, optional, record, require, scalar, tagged
+from mixbandit._checks import Array, as_float_array, as_vector
 from mixbandit.actions.arms import Arms, borrowed
 from mixbandit.actions.box import Box
-from mixbandit.actions.mixed import MixedBox
 from mixbandit.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -66,41 +63,3 @@ def offered(
         raise InvalidInput(f"the features take {dim_in} inputs: actions of {region.dim} leave no room for a context")
     vector = as_context(context, missing)
     return region.given(vector), vector
-
-
-_COLUMNS = list_of(count, least=1)
-_BOX = {"low": array(None), "high": array(None)}
-_VALUES = record({"columns": _COLUMNS, "values": array(None, None), "ordered": flag})
-_PINS = {"columns": _COLUMNS, "where": _COLUMNS, "value": array(None)}
-
-
-def _check_one_hot(stored: Fields, where: str) -> None:
-    known = all(i < len(stored["columns"]) for i in stored["one_hot"])
-    require(known, f"{where}.one_hot", f"must be indices below {len(stored['columns'])}")
-    require(len(set(stored["one_hot"])) == len(stored["one_hot"]), f"{where}.one_hot", "must differ")
-
-
-_ONE_HOT = record({"columns": _COLUMNS, "one_hot": _COLUMNS}, _check_one_hot)
-
-
-def _levels(value: Any, where: str) -> Fields:
-    found: Fields = (_ONE_HOT if isinstance(value, Mapping) and "one_hot" in value else _VALUES)(value, where)
-    return found
-
-
-REGION = tagged(
-    {
-        "Arms": record({"actions": array(None, None), "labels": optional(list_of(scalar))}),
-        "Box": record(_BOX),
-        "MixedBox": record({**_BOX, "levels": list_of(_levels), "pins": list_of(record(_PINS))}),
-    },
-    "actions",
-)
-
-
-def region_from_state_dict(state: Mapping[str, Any]) -> Region:
-    """The arms or box of a `state_dict`."""
-    stored = checked(REGION, state, "actions")
-    if stored["type"] == "Arms":
-        return Arms(stored["actions"], stored["labels"])
-    return Box(stored["low"], stored["high"]) if stored["type"] == "Box" else MixedBox.from_state_dict(stored)

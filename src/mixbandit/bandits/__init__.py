@@ -7,7 +7,6 @@ from mixbandit.bandits.named import (
     CMMUCB,
     IDS,
     OFUL,
-    POLICIES,
     UCB,
     FreqTS,
     Greedy,
@@ -15,19 +14,16 @@ from mixbandit.bandits.named import (
     ThompsonSampling,
     Uniform,
     UniformSampling,
-    policy_from_state_dict,
 )
 from mixbandit.bandits.rules import ActingRule, LeastRegretPerInformation, Optimism, Thompson, Uniformly, View
 from mixbandit.bandits.state import State
-from mixbandit.bandits.stored import POLICY, difference, is_state_of
+from mixbandit.bandits.stored import difference
 
 __all__ = [
     "AMMUCB",
     "CMMUCB",
     "IDS",
     "OFUL",
-    "POLICIES",
-    "POLICY",
     "UCB",
     "ActingRule",
     "Choice",
@@ -45,6 +41,4 @@ __all__ = [
     "Uniformly",
     "View",
     "difference",
-    "is_state_of",
-    "policy_from_state_dict",
 ]

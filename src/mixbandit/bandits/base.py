@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Self, overload
 
 import numpy as np
@@ -19,7 +19,6 @@ from mixbandit._checks import LARGEST_BATCH, as_generator, as_path, as_vector, f
 from mixbandit._files import write_state
 from mixbandit._lazy import setting
 from mixbandit._locks import Lock, Runs, locked
-from mixbandit._schema import check_type, checked
 from mixbandit._words import confidence
 from mixbandit.actions import Region, as_region, is_region, offered
 from mixbandit.bandits import choosing, many, persistent, stored
@@ -37,13 +36,14 @@ from mixbandit.predictors import Predictor
 from mixbandit.regret import RegretBound
 from mixbandit.search import QUICK, THOROUGH, Shares
 from mixbandit.sequences import Audit, ConfidenceSequence, Rewards, as_moment, checked_rewards
+from mixbandit.storage import FILES, Family, Storable, Stored, is_kind, not_storable
 
 # Rewards that were learnt out of order must not have chosen their places themselves.
 _IN_TIME = ", and that when a reward arrives does not depend on its value (strict=True does without this)"
 _OUTSIDE = "a bound on an expected reward lies outside reward_range"
 
 
-class Policy:
+class Policy(Storable):
     """Choose actions, learn from their rewards, and say what is guaranteed.
 
     `rule` says how to act on `sequence`, which from then on shares the policy's state: what one learns, the other
@@ -52,6 +52,8 @@ class Policy:
     bounds may need on a box. `quick` searches a box for the next action with less effort; searches for reports are
     unaffected.
     """
+
+    family, kind, schema = Family("a policy", "policy", within=FILES), "Policy", stored.POLICY
 
     def __init__(
         self,
@@ -313,16 +315,20 @@ class Policy:
 
     def state_dict(self) -> dict[str, Any]:
         """Everything needed to resume, as numbers, strings, arrays, and lists and dicts of these."""
+        if not is_kind(type(self)):
+            raise not_storable(self)
         return stored.state_dict(self)
 
     @classmethod
-    def from_state_dict(cls, state: Mapping[str, Any], features: FeatureMap | int | None = None) -> Self:
-        """The policy that `state_dict` described; pass `features` again if they are your own function."""
-        check_type(state, cls.__name__, stored.names_of(cls))
-        fields = checked(stored.POLICY, state, "policy")
+    def reads(cls) -> list[str]:
+        # Version 0.1.0 stored CMMUCB and its kin as plain UCB.
+        return [base.kind for base in cls.__mro__ if issubclass(base, Policy)]
+
+    @classmethod
+    def restored(cls, fields: Stored, features: FeatureMap | int | None = None) -> Self:
         with reading(cls.__name__):
             new = cls.__new__(cls)
-            Policy.__init__(new, **stored.settings(fields, features))
+            Policy.__init__(new, **stored.keywords(fields, features))
             new.state = stored.recalled(new.state, fields, new.actions)
         return new
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from mixbandit._checks import Array
 from mixbandit._schema import Fields, array, checked, count, list_of, record, require
-from mixbandit.actions import REGION, Region, region_from_state_dict
+from mixbandit.actions import REGIONS, Region
 from mixbandit.bandits import persistent
 from mixbandit.certificates import bound_optimum, largest_difference
 from mixbandit.sequences import Belief, as_moment
@@ -72,7 +72,7 @@ def history_state(history: persistent.Map) -> dict[str, Any]:
 
 def _numbered_region(value: Any, where: str) -> tuple[int, Fields]:
     require(isinstance(value, list | tuple) and len(value) == 2, where, "must be an id and a region")
-    return count(value[0], f"{where}[0]"), REGION(value[1], f"{where}[1]")
+    return count(value[0], f"{where}[0]"), REGIONS(value[1], f"{where}[1]")
 
 
 def _check_history(stored: Fields, where: str) -> None:
@@ -92,7 +92,7 @@ HISTORY = record(
 def history_from_state(state: Mapping[str, Any]) -> persistent.Map:
     """What `history_state` described."""
     stored = checked(HISTORY, state, "history")
-    regions = {number: region_from_state_dict(part) for number, part in stored["regions"]}
+    regions = {number: part.build() for number, part in stored["regions"]}
     found = persistent.EMPTY
     for number, row in zip(stored["ids"], stored["rows"], strict=True):
         found = persistent.put(found, number, Chosen(row, regions.get(number)))

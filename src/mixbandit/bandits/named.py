@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +13,7 @@ from mixbandit._lazy import setting
 from mixbandit.actions import Region
 from mixbandit.bandits.base import Policy
 from mixbandit.bandits.rules import ActingRule, LeastRegretPerInformation, Optimism, Thompson, Uniformly
-from mixbandit.errors import DamagedState, InvalidInput
+from mixbandit.errors import InvalidInput
 from mixbandit.features import FeatureMap
 from mixbandit.mixtures import Forecaster, Mixture
 from mixbandit.sequences import ConfidenceSequence, MartingaleMixture, OFULSequence
@@ -35,6 +35,8 @@ class UCB(Policy):
 
     The other options are those of `Policy`.
     """
+
+    kind = "UCB"
 
     alpha: float | tuple[float, ...] | None = setting(
         "rule.alpha", "The multiplier, or several, of the bounds it acts on; None for exact bounds."
@@ -64,6 +66,8 @@ class InformationDirected(Policy):
     information, with OFUL's bounds.
     """
 
+    kind = "InformationDirected"
+
     def __init__(self, sequence: OFULSequence, actions: Actions = None, **options: Any) -> None:
         super().__init__(sequence, actions, rule=LeastRegretPerInformation(), **options)
 
@@ -73,12 +77,16 @@ class ThompsonSampling(Policy):
     parameter.
     """
 
+    kind = "ThompsonSampling"
+
     def __init__(self, sequence: ConfidenceSequence, actions: Actions = None, **options: Any) -> None:
         super().__init__(sequence, actions, rule=Thompson(), **options)
 
 
 class UniformSampling(Policy):
     """Play actions uniformly at random; it reports bounds like any other policy."""
+
+    kind = "UniformSampling"
 
     def __init__(self, sequence: ConfidenceSequence, actions: Actions = None, **options: Any) -> None:
         super().__init__(sequence, actions, rule=Uniformly(), **options)
@@ -145,6 +153,7 @@ def _oful(features: Phi, stated: Words, given: Words) -> OFULSequence:
 class CMMUCB(Named, UCB):
     """The paper's CMM-UCB: optimism with exact bounds."""
 
+    kind = "CMMUCB"
     takes = ("mixture", "reward_range", "misspecification", "exploration")
 
     @staticmethod
@@ -157,6 +166,7 @@ class AMMUCB(Named, UCB):
     the standard one) unless `alpha` is given, one multiplier or a list of them.
     """
 
+    kind = "AMMUCB"
     takes = ("mixture", "reward_range", "misspecification", "alpha", "exploration")
 
     @staticmethod
@@ -168,6 +178,7 @@ class AMMUCB(Named, UCB):
 class OFUL(Named, UCB):
     """OFUL (Abbasi-Yadkori, Pál & Szepesvári 2011): optimism with its ellipsoid, at α = σ² unless given."""
 
+    kind = "OFUL"
     takes = ("alpha", "exploration")
 
     @staticmethod
@@ -178,6 +189,7 @@ class OFUL(Named, UCB):
 class IDS(Named, InformationDirected):
     """Information-directed sampling (Kirschner & Krause 2018), deterministic, with OFUL's bounds."""
 
+    kind = "IDS"
     takes = ("alpha",)
 
     @staticmethod
@@ -188,6 +200,8 @@ class IDS(Named, InformationDirected):
 class FreqTS(Named, ThompsonSampling):
     """Frequentist Thompson sampling (Agrawal & Goyal 2013); it reports the exact bounds of the mixture."""
 
+    kind = "FreqTS"
+
     @staticmethod
     def _parts(features: Phi, stated: Words, given: Words) -> tuple[ConfidenceSequence, ActingRule]:
         return _mixture(features, stated, given), Thompson()
@@ -195,6 +209,8 @@ class FreqTS(Named, ThompsonSampling):
 
 class Greedy(Named, UCB):
     """A baseline: play the action that the ridge estimate at α₀ rates best, which is optimism without exploration."""
+
+    kind = "Greedy"
 
     @staticmethod
     def _parts(features: Phi, stated: Words, given: Words) -> tuple[ConfidenceSequence, ActingRule]:
@@ -205,33 +221,8 @@ class Greedy(Named, UCB):
 class Uniform(Named, UniformSampling):
     """A baseline: play uniformly at random."""
 
+    kind = "Uniform"
+
     @staticmethod
     def _parts(features: Phi, stated: Words, given: Words) -> tuple[ConfidenceSequence, ActingRule]:
         return _mixture(features, stated, given), Uniformly()
-
-
-POLICIES: dict[str, type[Policy]] = {
-    kind.__name__: kind
-    for kind in (
-        Policy,
-        UCB,
-        InformationDirected,
-        ThompsonSampling,
-        UniformSampling,
-        CMMUCB,
-        AMMUCB,
-        OFUL,
-        IDS,
-        FreqTS,
-        Greedy,
-        Uniform,
-    )
-}
-
-
-def policy_from_state_dict(state: Mapping[str, Any], features: FeatureMap | int | None = None) -> Policy:
-    """The policy, of any kind, that `state_dict` described; pass `features` again if they are your own function."""
-    kind = state.get("type") if isinstance(state, Mapping) else None
-    if not isinstance(kind, str) or kind not in POLICIES:
-        raise DamagedState(f"a policy of unknown type {shown(kind)}")
-    return POLICIES[kind].from_state_dict(state, features)

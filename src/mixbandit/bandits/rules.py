@@ -15,12 +15,14 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from mixbandit._checks import Array, multipliers, nonnegative
+from mixbandit._checks import Array, multiplier, multipliers, nonnegative
+from mixbandit._schema import list_of, optional, real, record
 from mixbandit.errors import NoTheory
 from mixbandit.predictors import Predictor
 from mixbandit.search import ArmsOffer, InformationPerRegret, Offer, Selection, Selections, Shares, best_arms
 from mixbandit.sequences import Belief
 from mixbandit.sets import ConfidenceSet
+from mixbandit.storage import Family, Storable
 
 
 class View(NamedTuple):
@@ -31,8 +33,10 @@ class View(NamedTuple):
     predictor: Predictor | None = None  # what the policy predicts rewards with, if it was given anything
 
 
-class ActingRule(abc.ABC):
+class ActingRule(Storable, abc.ABC):
     """Frozen settings of a way to act. Your own need no more than `select`."""
+
+    family = Family("an acting rule", "rule")
 
     name: ClassVar[str] = "your rule"
     randomised: ClassVar[bool] = False
@@ -75,9 +79,12 @@ class ActingRule(abc.ABC):
         """Whether a regret bound is known in advance, in words."""
         return f"No a priori regret bound is computed for {self.name}."
 
-    def settings(self) -> dict[str, Any]:
-        """The settings, as plain values."""
-        return {}
+
+def _multipliers(value: Any, where: str) -> float | list[float]:
+    """One multiplier, or several."""
+    one = real(multiplier)
+    several: list[float] = list_of(one, least=1)(value, where) if isinstance(value, list | tuple) else []
+    return several or one(value, where)
 
 
 def as_shares(found: Selection, arms: int) -> Shares:
@@ -96,6 +103,8 @@ class Optimism(ActingRule):
     """
 
     name = "optimism"
+    kind = "Optimism"
+    schema = record({"alpha": optional(_multipliers), "exploration": real(nonnegative)})
 
     def __init__(self, alpha: float | Sequence[float] | None = None, exploration: float = 1.0) -> None:
         self.alpha = None if alpha is None else multipliers(alpha, "alpha")
@@ -145,10 +154,6 @@ class Optimism(ActingRule):
             "rewards are told before the next choice."
         )
 
-    def settings(self) -> dict[str, Any]:
-        alpha = list(self.alpha) if isinstance(self.alpha, tuple) else self.alpha
-        return {"alpha": alpha, "exploration": self.exploration}
-
 
 class LeastRegretPerInformation(ActingRule):
     """Play argmin Δ²/I with OFUL's bounds (Kirschner & Krause 2018): little regret for much information.
@@ -157,6 +162,8 @@ class LeastRegretPerInformation(ActingRule):
     """
 
     name = "information-directed sampling"
+    kind = "LeastRegretPerInformation"
+    schema = record({})
     takes = "an OFULSequence"
 
     def select(self, view: View, offer: Offer, rng: Any) -> Selection:
@@ -178,6 +185,8 @@ class Thompson(ActingRule):
     """
 
     name = "Thompson sampling"
+    kind = "Thompson"
+    schema = record({})
     randomised = True
     takes = "a MartingaleMixture, GeneralLambda or OFULSequence"
 
@@ -206,6 +215,8 @@ class Uniformly(ActingRule):
     """Play actions uniformly at random."""
 
     name = "uniform sampling"
+    kind = "Uniformly"
+    schema = record({})
     randomised = True
 
     def select(self, view: View, offer: Offer, rng: Any) -> Selection:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -31,24 +31,24 @@ from mixbandit._schema import (
     real,
     record,
     require,
-    tagged,
 )
-from mixbandit.actions import REGION, Region, region_from_state_dict
+from mixbandit.actions import REGIONS, Region
 from mixbandit.bandits import persistent
 from mixbandit.bandits.choice import CHOICE, Choice
 from mixbandit.bandits.history import HISTORY, history_from_state, history_state
 from mixbandit.bandits.rules import ActingRule, LeastRegretPerInformation, Optimism, Thompson, Uniformly
 from mixbandit.bandits.state import Held, State
-from mixbandit.errors import NotStorable
 from mixbandit.features import FeatureMap
-from mixbandit.sequences import SEQUENCE, ConfidenceSequence, sequence_from_state_dict
+from mixbandit.sequences import ConfidenceSequence
+from mixbandit.storage import built
 
 _OPTIONS = ("strict", "keep_history", "track_regret", "quick")
 
 
-class Storable(Protocol):
+class PolicyLike(Protocol):
     """What is stored of a policy, besides its options."""
 
+    kind: ClassVar[str]
     rule: ActingRule
     state: State
 
@@ -59,15 +59,15 @@ class Storable(Protocol):
     def actions(self) -> Region | None: ...
 
 
-def state_dict(policy: Storable) -> dict[str, Any]:
+def state_dict(policy: PolicyLike) -> dict[str, Any]:
     """Everything about a policy."""
     state = policy.state
     return {
-        "type": type(policy).__name__,
+        "type": policy.kind,
         "sequence": policy.sequence.state_dict(),
         "actions": None if policy.actions is None else policy.actions.state_dict(),
         **{name: getattr(policy, name) for name in _OPTIONS},
-        "rule": _rule_state(policy.rule),
+        "rule": policy.rule.state_dict(),
         "seed": state.seed,
         "ledger": {"next_id": state.rounds, "open": [_open(state, c) for c in persistent.values(state.pending)]},
         "history": history_state(state.history),
@@ -84,25 +84,15 @@ def _open(state: State, choice: Choice) -> dict[str, Any]:
     return {**choice.state_dict(), **waiting}
 
 
-def settings(stored: Mapping[str, Any], features: FeatureMap | int | None) -> dict[str, Any]:
+def keywords(stored: Mapping[str, Any], features: FeatureMap | int | None) -> dict[str, Any]:
     """The keywords of the policy that `state_dict` described, in the form of `POLICY`."""
     return {
-        "sequence": sequence_from_state_dict(stored["sequence"], features),
-        "actions": None if stored["actions"] is None else region_from_state_dict(stored["actions"]),
+        "sequence": stored["sequence"].build(features),
+        "actions": built(stored["actions"]),
         "rule": _rule_from_state(stored),
         "rng": 0,  # replaced by the stored seed
         **{name: stored[name] for name in _OPTIONS},
     }
-
-
-def names_of(kind: type[Storable]) -> list[str]:
-    """The types that a state of this kind of policy may have: version 0.1.0 stored CMMUCB and its kin as plain UCB."""
-    return [base.__name__ for base in kind.__mro__[:-1]]
-
-
-def is_state_of(kind: type[Storable], stored: Mapping[str, Any]) -> bool:
-    """Whether a state, already checked, is one of this kind of policy."""
-    return stored["type"] in names_of(kind)
 
 
 def recalled(fresh: State, stored: Mapping[str, Any], actions: Region | None) -> State:
@@ -168,7 +158,7 @@ def _check_fit(state: State, actions: Region | None) -> None:
         belief.directions(actions.rows)
 
 
-def difference(one: Storable, other: Storable) -> str | None:
+def difference(one: PolicyLike, other: PolicyLike) -> str | None:
     """The first setting in which two policies differ, in words; None if only what they have seen differs."""
     for name in (*_OPTIONS, "actions"):
         if getattr(one, name) != getattr(other, name):
@@ -177,41 +167,24 @@ def difference(one: Storable, other: Storable) -> str | None:
     return f"rule: {mine} and {theirs}" if mine != theirs else one.sequence.difference(other.sequence)
 
 
-RULES: dict[str, type[ActingRule]] = {
-    rule.__name__: rule for rule in (Optimism, LeastRegretPerInformation, Thompson, Uniformly)
-}
 # The rules of version 0.1.0, by the type of the policy.
-_OF_POLICIES = {
-    "UCB": "Optimism",
-    "InformationDirected": "LeastRegretPerInformation",
-    "ThompsonSampling": "Thompson",
-    "UniformSampling": "Uniformly",
+_OF_POLICIES: dict[str, type[ActingRule]] = {
+    "UCB": Optimism,
+    "InformationDirected": LeastRegretPerInformation,
+    "ThompsonSampling": Thompson,
+    "UniformSampling": Uniformly,
 }
-
-
-def _rule_state(rule: ActingRule) -> dict[str, Any]:
-    """A rule as plain values."""
-    if type(rule) not in RULES.values():
-        raise NotStorable(f"the acting rule {type(rule).__name__} is code and cannot be stored by mixbandit")
-    return {"type": type(rule).__name__, **rule.settings()}
 
 
 def _rule_from_state(stored: Mapping[str, Any]) -> ActingRule:
     """The rule of a stored policy."""
-    rule = stored["rule"]
-    if rule is None:
-        require(stored["type"] in _OF_POLICIES, "policy", "lacks 'rule'")
-        rule = {"type": _OF_POLICIES[stored["type"]]}
-        if rule["type"] == Optimism.__name__:
-            rule |= {name: stored[name] for name in ("alpha", "exploration") if stored[name] is not None}
-    return RULES[rule["type"]](**{name: value for name, value in rule.items() if name != "type"})
-
-
-def _multipliers(value: Any, where: str) -> float | list[float]:
-    """One multiplier, or several."""
-    one = real(multiplier)
-    several: list[float] = list_of(one, least=1)(value, where) if isinstance(value, list | tuple) else []
-    return several or one(value, where)
+    if stored["rule"] is not None:
+        rule: ActingRule = stored["rule"].build()
+        return rule
+    require(stored["type"] in _OF_POLICIES, "policy", "lacks 'rule'")
+    kind = _OF_POLICIES[stored["type"]]
+    own = ("alpha", "exploration") if kind is Optimism else ()
+    return kind(**{name: stored[name] for name in own if stored[name] is not None})
 
 
 def _check_policy(stored: Fields, where: str) -> None:
@@ -230,8 +203,8 @@ def _check_policy(stored: Fields, where: str) -> None:
 POLICY = record(
     {
         "type": as_text,
-        "sequence": SEQUENCE,
-        "actions": optional(REGION),
+        "sequence": ConfidenceSequence.family,
+        "actions": optional(REGIONS),
         # Older files have no `quick`.
         **{name: Since(flag, False) if name == "quick" else flag for name in _OPTIONS},
         "seed": Since(integer(0, 2**64)),
@@ -241,15 +214,7 @@ POLICY = record(
         "refuted": flag,
         "warm": optional(array(None, None)),
         "reordered": Since(flag, False),
-        "rule": Since(
-            tagged(
-                {
-                    "Optimism": record({"alpha": optional(_multipliers), "exploration": real(nonnegative)}),
-                    **{name: record({}) for name in RULES if name != "Optimism"},
-                },
-                "an acting rule",
-            )
-        ),
+        "rule": Since(ActingRule.family),
         # Of version 0.1.0, instead of the seed and the rule:
         "rng": Since(mapping),
         "alpha": Since(real(multiplier)),

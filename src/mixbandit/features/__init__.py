@@ -11,13 +11,12 @@ from mixbandit.features.base import (
     Layer,
     as_feature_map,
 )
-from mixbandit.features.context import FEATURES, Disjoint, Interaction, WithConstant, features_from_state_dict
+from mixbandit.features.context import Disjoint, Interaction, WithConstant, features_from_state_dict
 from mixbandit.features.random import RandomFourier, RandomLayer
 
 __all__ = [
     "ACTIVATIONS",
     "COSINE",
-    "FEATURES",
     "RELU",
     "TANH",
     "Disjoint",

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,13 +26,16 @@ from mixbandit._checks import (
     as_float_array,
     as_function,
     as_rows,
+    as_text,
     check_finite,
     dimension,
     is_integer,
     positive,
     shown,
 )
+from mixbandit._schema import Fields, Since, array, integer, record, require
 from mixbandit.errors import InvalidInput, NotStorable
+from mixbandit.storage import Family, Storable, Stored, is_kind
 
 # Rows that are needed for a moment are made in parts of about this many numbers.
 _MOST_ENTRIES = 2**20
@@ -51,8 +54,26 @@ class Layer(NamedTuple):
     activation: int  # index into ACTIVATIONS
 
 
-class FeatureMap(abc.ABC):
+# What a map that is code, or contains code, must give again.
+_PROBE = {"dim_in": integer(1), "dim": integer(1), "probe": array(None, None)}
+_ANY_PROBE = {name: Since(schema) for name, schema in _PROBE.items()}
+
+
+class _Maps(Family):
+    """Kinds of feature maps; one that is code has the name of its class, and values by which it is verified."""
+
+    def find(self, state: Mapping[str, Any], where: str) -> type[Storable]:
+        kind = state.get("type")
+        is_code = "probe" in state and isinstance(kind, str) and kind not in self.kinds
+        return super().find({**state, "type": FromCallable.kind} if is_code else state, where)
+
+
+class FeatureMap(Storable, abc.ABC):
     """Base class: it checks shapes once, so a map only implements `evaluate` and `pullback` on valid rows."""
+
+    family = _Maps("a feature map", "features")
+    always_probed: ClassVar[bool] = False
+    """Whether files have its values at some actions even if they hold the whole map."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -132,21 +153,30 @@ class FeatureMap(abc.ABC):
         return np.stack([self.pullback(actions, np.broadcast_to(e, shape)) for e in np.eye(self.dim)], axis=1)
 
     def state_dict(self) -> dict[str, Any]:
-        """What `features_from_state_dict` needs to build this map again: plain values and arrays."""
-        return {"type": type(self).__name__, **self._parameters()}
+        """What `features_from_state_dict` needs: plain values and arrays. A map that is code must be passed again, and
+        so must one that contains code: they are verified at some actions.
+        """
+        if not is_kind(type(self)):
+            return {"type": type(self).__name__, **self._probed()}
+        settings = super().state_dict()
+        probed = self._probed() if self.always_probed or _has_probe(list(settings.values())) else {}
+        return {"type": self.kind, **probed, **settings}
 
-    def _parameters(self) -> dict[str, Any]:
-        """What `from_parameters` needs; by default the map counts as code and must be passed again."""
+    def _probed(self) -> dict[str, Any]:
         return {"dim_in": self.dim_in, "dim": self.dim, "probe": self.evaluate(self.probes())}
+
+    @classmethod
+    def check_state(cls, state: Mapping[str, Any], where: str) -> Fields:
+        return {**record(_ANY_PROBE)(state, where), **super().check_state(state, where)}
 
     def probes(self) -> Array:
         """Fixed actions at which a map is verified when it is passed again."""
         return np.random.default_rng(0).uniform(size=(3, self.dim_in))
 
-    @classmethod
-    def from_parameters(cls, parameters: Mapping[str, Any]) -> FeatureMap:
-        name = parameters.get("name") or parameters.get("type")
-        raise InvalidInput(f"the feature map {name!r} is code and is not stored: pass it again as `features`")
+
+def _has_probe(state: Any) -> bool:
+    """Whether one of these is the state of a map with values by which it is verified."""
+    return "probe" in state if isinstance(state, dict) else isinstance(state, list) and any(map(_has_probe, state))
 
 
 class _Restricted(FeatureMap):
@@ -181,6 +211,9 @@ def as_boxes(centres: ArrayLike, half_widths: ArrayLike, width: int) -> tuple[Ar
 class Identity(FeatureMap):
     """φ(a) = a: vectors unchanged."""
 
+    kind = "Identity"
+    schema = record({"dim": integer(1)})
+
     lipschitz = 1.0
 
     def __init__(self, dim: int) -> None:
@@ -195,12 +228,10 @@ class Identity(FeatureMap):
     def pullback(self, actions: Array, v: Array) -> Array:
         return v.copy()
 
-    def _parameters(self) -> dict[str, Any]:
-        return {"dim": self.dim}
 
-    @classmethod
-    def from_parameters(cls, parameters: Mapping[str, Any]) -> Identity:
-        return cls(int(parameters["dim"]))
+def _check_probe(stored: Fields, where: str) -> None:
+    fits = stored["probe"].shape == (3, stored["dim"])
+    require(fits, f"{where}.probe", f"must have shape (3, {stored['dim']}), got {stored['probe'].shape}")
 
 
 class FromCallable(FeatureMap):
@@ -210,6 +241,9 @@ class FromCallable(FeatureMap):
     of `function`. The output of the function is checked on every call. `lipschitz` states that ‖function(a) −
     function(a')‖ ≤ lipschitz·‖a − a'‖; if given, certificates over a box rely on it.
     """
+
+    kind = "FromCallable"
+    schema = record({**_PROBE, "name": Since(as_text)}, _check_probe)
 
     def __init__(
         self,
@@ -259,12 +293,17 @@ class FromCallable(FeatureMap):
             raise InvalidInput(f"the feature function must return shape {(len(actions), self.dim)}, got {output.shape}")
         return output.copy()
 
-    def _parameters(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, Any]:
         name = getattr(self.function, "__qualname__", repr(self.function))
         try:
-            return {"name": name, **super()._parameters()}
+            return {"type": self.kind, "name": name, **self._probed()}
         except Exception as error:  # a user's function may raise anything at actions it was not made for
             raise NotStorable(f"{name} has no values at the actions that verify it: {error}") from error
+
+    @classmethod
+    def restored(cls, stored: Stored, features: Any = None) -> Self:
+        name = stored["name"] or stored["type"]
+        raise InvalidInput(f"the feature map {name!r} is code and is not stored: pass it again as `features`")
 
 
 def as_feature_map(features: FeatureMap | int | Any) -> FeatureMap:

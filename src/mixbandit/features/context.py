@@ -8,24 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mixbandit._checks import LARGEST_DATUM, Array, as_text, dimension, positive
-from mixbandit._schema import (
-    Fields,
-    Schema,
-    Since,
-    array,
-    checked,
-    deferred,
-    integer,
-    one_of_these,
-    real,
-    record,
-    require,
-    tagged,
-)
+from mixbandit._checks import Array, dimension, positive
+from mixbandit._schema import checked, integer, real, record
 from mixbandit.errors import InvalidInput
-from mixbandit.features.base import FeatureMap, FromCallable, Identity, as_boxes, as_feature_map
-from mixbandit.features.random import RandomFourier, RandomLayer
+from mixbandit.features.base import FeatureMap, as_boxes, as_feature_map
 
 
 class Interaction(FeatureMap):
@@ -33,6 +19,10 @@ class Interaction(FeatureMap):
 
     Rows are (context, action). An integer d means vectors of length d, unchanged.
     """
+
+    kind = "Interaction"
+    schema = record({"context": FeatureMap.family, "action": FeatureMap.family})
+    always_probed = True
 
     def __init__(self, context: FeatureMap | int, action: FeatureMap | int) -> None:
         self.context, self.action = as_feature_map(context), as_feature_map(action)
@@ -68,13 +58,6 @@ class Interaction(FeatureMap):
     def _parts(self, actions: Array) -> tuple[Array, Array]:
         return actions[:, : self.context.dim_in], actions[:, self.context.dim_in :]
 
-    def _parameters(self) -> dict[str, Any]:
-        return {**super()._parameters(), "context": self.context.state_dict(), "action": self.action.state_dict()}
-
-    @classmethod
-    def from_parameters(cls, parameters: Mapping[str, Any]) -> Interaction:
-        return cls(*(features_from_state_dict(parameters[part]) for part in ("context", "action")))
-
 
 def _products(left: Array, right: Array) -> Array:
     """All products of an entry of one with an entry of the other, in every row, (n, p·q)."""
@@ -83,6 +66,9 @@ def _products(left: Array, right: Array) -> Array:
 
 class WithConstant(FeatureMap):
     """(value, φ(a)): an intercept beside other features, so they need not spend the norm bound on it."""
+
+    kind = "WithConstant"
+    schema = record({"features": FeatureMap.family, "value": real(positive)})
 
     def __init__(self, features: FeatureMap | int, value: float = 1.0) -> None:
         self.features, self.value = as_feature_map(features), positive(value, "value")
@@ -125,16 +111,6 @@ class WithConstant(FeatureMap):
     def probes(self) -> Array:
         return self.features.probes()
 
-    def _parameters(self) -> dict[str, Any]:
-        inner = self.features.state_dict()
-        # A map that is code must be passed again, and so must one that contains it.
-        probes = super()._parameters() if "probe" in inner else {}
-        return {**probes, "features": inner, "value": self.value}
-
-    @classmethod
-    def from_parameters(cls, parameters: Mapping[str, Any]) -> WithConstant:
-        return cls(features_from_state_dict(parameters["features"]), float(parameters["value"]))
-
 
 class Disjoint(FeatureMap):
     """φ(x, k) = e_k ⊗ φ_c(x): a separate parameter vector for each of `arms` arms.
@@ -142,6 +118,10 @@ class Disjoint(FeatureMap):
     Rows are (context, k) with k = 0, …, arms − 1; the actions are then `Arms(range(arms))`. The dimension is
     arms·φ_c.dim, and updates cost its square: use it for tens of arms, not thousands.
     """
+
+    kind = "Disjoint"
+    schema = record({"context": FeatureMap.family, "arms": integer(1)})
+    always_probed = True
 
     def __init__(self, context: FeatureMap | int, arms: int) -> None:
         self.context, self.arms = as_feature_map(context), dimension(arms, "arms")
@@ -173,60 +153,18 @@ class Disjoint(FeatureMap):
         probes[:, -1] = np.floor(self.arms * probes[:, -1])
         return probes
 
-    def _parameters(self) -> dict[str, Any]:
-        return {**super()._parameters(), "context": self.context.state_dict(), "arms": self.arms}
-
-    @classmethod
-    def from_parameters(cls, parameters: Mapping[str, Any]) -> Disjoint:
-        return cls(features_from_state_dict(parameters["context"]), int(parameters["arms"]))
-
-
-def _check_layer(stored: Fields, where: str) -> None:
-    weights, offset = stored["weights"], stored["offset"]
-    require(weights.size > 0, f"{where}.weights", f"must not be empty, got shape {weights.shape}")
-    fits = offset.shape == (len(weights),)
-    require(fits, f"{where}.offset", f"must have shape ({len(weights)},), got {offset.shape}")
-
-
-def _check_probe(stored: Fields, where: str) -> None:
-    fits = stored["probe"].shape == (3, stored["dim"])
-    require(fits, f"{where}.probe", f"must have shape (3, {stored['dim']}), got {stored['probe'].shape}")
-
-
-_INNER = deferred(lambda: FEATURES)
-# Wherever a map is code, or contains code: what it must give again.
-_PROBE = {"dim_in": integer(1), "dim": integer(1), "probe": array(None, None)}
-_ANY_PROBE = {name: Since(schema) for name, schema in _PROBE.items()}
-_LAYER = {"weights": array(None, None, largest=LARGEST_DATUM), "offset": array(None, largest=LARGEST_DATUM)}
-FEATURES: Schema = tagged(
-    {
-        "Identity": record({"dim": integer(1)}),
-        "RandomFourier": record(_LAYER, _check_layer),
-        "RandomLayer": record({**_LAYER, "activation": one_of_these(*RandomLayer.activations())}, _check_layer),
-        "WithConstant": record({**_ANY_PROBE, "features": _INNER, "value": real(positive)}),
-        "Interaction": record({**_ANY_PROBE, "context": _INNER, "action": _INNER}),
-        "Disjoint": record({**_ANY_PROBE, "context": _INNER, "arms": integer(1)}),
-    },
-    "a feature map",
-    others=record({**_PROBE, "name": Since(as_text)}, _check_probe),
-)
-
 
 def features_from_state_dict(state: Mapping[str, Any], given: FeatureMap | int | None = None) -> FeatureMap:
     """The feature map of a `state_dict`; if it is code, `given` after it is verified."""
-    known: dict[str, type[FeatureMap]] = {
-        cls.__name__: cls for cls in (Identity, RandomFourier, RandomLayer, WithConstant, Interaction, Disjoint)
-    }
-    state = checked(FEATURES, state, "features")
-    kind = state["type"]
-    stored = known.get(kind, FromCallable)
+    stored = checked(FeatureMap.family, state, "features")
     if given is None:
-        return stored.from_parameters(state)
+        original: FeatureMap = stored.build()
+        return original
     features = as_feature_map(given)
-    if state.get("probe") is not None:  # the map is code, or contains code
-        dims, expected = (state["dim_in"], state["dim"]), state["probe"]
+    if stored["probe"] is not None:  # the map is code, or contains code
+        dims, expected = (stored["dim_in"], stored["dim"]), stored["probe"]
     else:
-        original = stored.from_parameters(state)
+        original = stored.build()
         dims, expected = (original.dim_in, original.dim), original.evaluate(original.probes())
     if (features.dim_in, features.dim) != dims:
         raise InvalidInput(
@@ -235,5 +173,5 @@ def features_from_state_dict(state: Mapping[str, Any], given: FeatureMap | int |
         )
     found = features.evaluate(features.probes())
     if found.shape != expected.shape or not np.allclose(found, expected, rtol=1e-9, atol=1e-12):
-        raise InvalidInput(f"the given features differ from the stored {kind} at the probe actions")
+        raise InvalidInput(f"the given features differ from the stored {stored['type']} at the probe actions")
     return features

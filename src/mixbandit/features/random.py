@@ -6,22 +6,18 @@ import abc
 import copy
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mixbandit._checks import (
-    Array,
-    as_generator,
-    dimension,
-    one_of,
-    positive_array,
-)
+from mixbandit._checks import LARGEST_DATUM, Array, as_generator, dimension, one_of, positive_array
+from mixbandit._schema import Fields, array, one_of_these, record, require
 from mixbandit.errors import InvalidInput
 from mixbandit.features.base import ACTIVATIONS, COSINE, FeatureMap, Layer, as_boxes
+from mixbandit.storage import Stored
 
 # Rows of at least this many inputs are looked through for columns that are all 0.
 _WIDE = 256
@@ -40,9 +36,20 @@ class _Activation:
     derivative_from_value: Callable[[Array], Array] | None = None  # g' as a function of g, where that is cheaper
 
 
+def _check_layer(stored: Fields, where: str) -> None:
+    weights, offset = stored["weights"], stored["offset"]
+    require(weights.size > 0, f"{where}.weights", f"must not be empty, got shape {weights.shape}")
+    fits = offset.shape == (len(weights),)
+    require(fits, f"{where}.offset", f"must have shape ({len(weights)},), got {offset.shape}")
+
+
+_LAYER = {"weights": array(None, None, largest=LARGEST_DATUM), "offset": array(None, largest=LARGEST_DATUM)}
+
+
 class _RandomAffine(FeatureMap):
     """φ(a) = factor·g(stretch·Wa + …) with a random weight matrix W (dim, dim_in) and a random offset."""
 
+    schema = record(_LAYER, _check_layer)
     _stretch: ClassVar[float] = 1.0
 
     def __init__(self, weights: Array, offset: Array) -> None:
@@ -114,11 +121,13 @@ class _RandomAffine(FeatureMap):
     def _slope(self, actions: Array) -> Array:
         return self._factor * self._stretch * self._g.derivative(self._preactivation(actions))
 
-    def _parameters(self) -> dict[str, Any]:
-        return {"weights": self.weights.copy(), "offset": self.offset.copy()}
-
-    def _load(self, parameters: Mapping[str, Any]) -> None:
-        _RandomAffine.__init__(self, parameters["weights"], parameters["offset"])
+    @classmethod
+    def restored(cls, stored: Stored, features: Any = None) -> Self:
+        new = cls.__new__(cls)
+        for name in cls.schema.fields:
+            setattr(new, name, stored[name])
+        _RandomAffine.__init__(new, new.weights, new.offset)
+        return new
 
 
 class RandomFourier(_RandomAffine):
@@ -127,6 +136,8 @@ class RandomFourier(_RandomAffine):
     φ(a)ᵀφ(a') approximates the Gaussian kernel exp(−‖a − a'‖²/2ℓ²). `lengthscale` is one number or one
     per input.
     """
+
+    kind = "RandomFourier"
 
     _cosine: ClassVar[_Activation] = _Activation(np.cos, lambda h: -np.sin(h), np.cos, 1.0, 1.0, 1.0)
 
@@ -167,12 +178,6 @@ class RandomFourier(_RandomAffine):
         is_one = type(self) is RandomFourier and self.dim_in < _WIDE
         return Layer(self.weights, self.offset, self._factor, COSINE) if is_one else None
 
-    @classmethod
-    def from_parameters(cls, parameters: Mapping[str, Any]) -> RandomFourier:
-        new = cls.__new__(cls)
-        new._load(parameters)
-        return new
-
 
 class RandomLayer(_RandomAffine):
     """One random hidden layer g(W(2a − 1) + β)/√d, W_ij ~ N(0, 1/dim_in), β ~ N(0, 1).
@@ -204,6 +209,8 @@ class RandomLayer(_RandomAffine):
             jerk=0.125,
         ),
     }
+    kind = "RandomLayer"
+    schema = record({**_LAYER, "activation": one_of_these(*_activations)}, _check_layer)
 
     def __init__(
         self,
@@ -252,13 +259,3 @@ class RandomLayer(_RandomAffine):
     @functools.cached_property
     def _sums(self) -> Array:
         return np.asarray(self.weights.sum(axis=1))
-
-    def _parameters(self) -> dict[str, Any]:
-        return {**super()._parameters(), "activation": self.activation}
-
-    @classmethod
-    def from_parameters(cls, parameters: Mapping[str, Any]) -> RandomLayer:
-        new = cls.__new__(cls)
-        new.activation = parameters["activation"]
-        new._load(parameters)
-        return new

@@ -11,22 +11,38 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import Array, as_float_array, check_finite, instance_of, is_integer, positive, shown
-from mixbandit.errors import InvalidInput, NotStorable
+from mixbandit._checks import (
+    LARGEST_DIMENSION,
+    Array,
+    as_float_array,
+    check_finite,
+    instance_of,
+    is_integer,
+    positive,
+    shown,
+)
+from mixbandit._schema import Fields, integer, list_of, real, record
+from mixbandit.errors import InvalidInput
 from mixbandit.kernels.rows import IntArray, as_columns, column_index, in_blocks
+from mixbandit.storage import CODE, Family, Storable, Stored
 
 # Rows that are needed for a moment are made in parts of about this many numbers.
 _MOST_ENTRIES = 2**20
 
+VARIANCE = {"variance": real(positive)}
+COLUMNS = list_of(integer(0, LARGEST_DIMENSION - 1), least=1)
 
-class Kernel(abc.ABC):
+
+class Kernel(Storable, abc.ABC):
     """Base class. All methods but the call itself take rows that have been checked, and return new arrays."""
+
+    family = Family("a kernel", "kernel")
 
     __array_ufunc__ = None  # numpy's numbers and arrays leave products with a kernel to the kernel
 
@@ -100,16 +116,12 @@ class Kernel(abc.ABC):
         """The same kernel on some columns of the rows, in this order."""
         return OnColumns(self, columns)
 
-    def settings(self) -> dict[str, Any] | None:
-        """The arguments that make this kernel again; None for a kernel that is code."""
-        return None
-
-    def state_dict(self) -> dict[str, Any]:
-        """What `kernel_from_state_dict` needs to build this kernel again."""
-        settings = self.settings()
-        if settings is None:
-            raise NotStorable(f"{type(self).__name__} is code and cannot be stored by mixbandit")
-        return {"type": type(self).__name__, **{name: _stored(value) for name, value in settings.items()}}
+    @classmethod
+    def check_state(cls, state: Mapping[str, Any], where: str) -> Fields:
+        """The state in the form of its schema; what has the right form must also make a kernel."""
+        fields = super().check_state(state, where)
+        cls.restored(Stored(cls, fields, where))
+        return fields
 
     def __add__(self, other: Kernel | float) -> Kernel:
         return SumKernel([*_terms(self), *_terms(_operand(other))])
@@ -125,8 +137,12 @@ class Kernel(abc.ABC):
     def __rmul__(self, other: float) -> Kernel:
         return ProductKernel([*_factors(_operand(other)), *_factors(self)])
 
+    def _stated(self) -> dict[str, Any] | None:
+        """Its settings; None for a kernel that is code."""
+        return self.settings() or (None if self.schema is CODE else {})
+
     def __repr__(self) -> str:
-        settings = self.settings()
+        settings = self._stated()
         if settings is None:
             return super().__repr__()
         return f"{type(self).__name__}({', '.join(f'{name}={_plain(value)}' for name, value in settings.items())})"
@@ -134,18 +150,21 @@ class Kernel(abc.ABC):
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        settings, others = self.settings(), other.settings()
+        settings, others = self._stated(), other._stated()
         if settings is None or others is None:
             return self is other
         return bool(_frozen(settings) == _frozen(others))
 
     def __hash__(self) -> int:
-        settings = self.settings()
+        settings = self._stated()
         return object.__hash__(self) if settings is None else hash((type(self), _frozen(settings)))
 
 
 class ConstantKernel(Kernel):
     """k = variance."""
+
+    kind = "ConstantKernel"
+    schema = record(VARIANCE)
 
     constant_diagonal = True
 
@@ -170,12 +189,11 @@ class ConstantKernel(Kernel):
     def exchanged(self, base: Array, columns: IntArray, values: Array, B: Array) -> Array:
         return np.full((len(columns), len(B)), self.variance)
 
-    def settings(self) -> dict[str, Any]:
-        return {"variance": self.variance}
-
 
 class _Combined(Kernel):
     """Several kernels of the same rows."""
+
+    schema = record({"kernels": list_of(Kernel.family, least=1)})
 
     def __init__(self, kernels: Sequence[Kernel]) -> None:
         if not isinstance(kernels, list | tuple) or not kernels:
@@ -189,12 +207,11 @@ class _Combined(Kernel):
         self.differentiable = all(kernel.differentiable for kernel in self.kernels)
         self.constant_diagonal = all(kernel.constant_diagonal for kernel in self.kernels)
 
-    def settings(self) -> dict[str, Any]:
-        return {"kernels": self.kernels}
-
 
 class SumKernel(_Combined):
     """k = Σ_l k_l, the result of `+`."""
+
+    kind = "SumKernel"
 
     def matrix(self, A: Array, B: Array) -> Array:
         return in_blocks(lambda a, b: _total([kernel.matrix(a, b) for kernel in self.kernels]), A, B)
@@ -220,6 +237,8 @@ class SumKernel(_Combined):
 
 class ProductKernel(_Combined):
     """k = Π_l k_l, the result of `*`."""
+
+    kind = "ProductKernel"
 
     def matrix(self, A: Array, B: Array) -> Array:
         return in_blocks(lambda a, b: _product([kernel.matrix(a, b) for kernel in self.kernels]), A, B)
@@ -271,6 +290,9 @@ class ProductKernel(_Combined):
 class OnColumns(Kernel):
     """k(a, b) = kernel(a_columns, b_columns), the result of `kernel.on(columns)`."""
 
+    kind = "OnColumns"
+    schema = record({"kernel": Kernel.family, "columns": COLUMNS})
+
     def __init__(self, kernel: Kernel, columns: Sequence[int]) -> None:
         self.kernel, self.columns = _as_member(kernel, "kernel"), as_columns(columns, "columns")
         self.kernel.check_dim_in(len(self.columns))
@@ -309,9 +331,6 @@ class OnColumns(Kernel):
         out[seen] = self.kernel.exchanged(base, at[seen], values[seen], B)
         out[~seen] = self.kernel.matrix(base[None], B)
         return out
-
-    def settings(self) -> dict[str, Any]:
-        return {"kernel": self.kernel, "columns": self.columns}
 
 
 _WRAP = "wrap a scikit-learn kernel as SklearnKernel(kernel)"
@@ -369,14 +388,6 @@ def _root(parts: list[Array | None]) -> Array | None:
             return None
         total = np.hypot(total, part)
     return total
-
-
-def _stored(value: Any) -> Any:
-    if isinstance(value, Kernel):
-        return value.state_dict()
-    if isinstance(value, tuple):
-        return [_stored(part) for part in value]
-    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 def _plain(value: Any) -> str:

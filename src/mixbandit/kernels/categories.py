@@ -6,15 +6,14 @@ values between 0 and 1.
 
 from __future__ import annotations
 
-import abc
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from mixbandit._checks import Array, as_number, instance_of, positive, shown
+from mixbandit._checks import Array, as_number, instance_of, nonnegative, positive, shown
+from mixbandit._schema import real, record
 from mixbandit.errors import InvalidInput
-from mixbandit.kernels.base import ConstantKernel, Kernel, ProductKernel, SumKernel
+from mixbandit.kernels.base import COLUMNS, VARIANCE, ConstantKernel, Kernel, ProductKernel, SumKernel
 from mixbandit.kernels.polynomial import LinearKernel
 from mixbandit.kernels.rows import IntArray, as_columns
 
@@ -26,9 +25,6 @@ class _Derived(Kernel):
         self.formula = formula
         self.dim_in, self.least_dim_in = formula.dim_in, formula.least_dim_in
         self.differentiable, self.constant_diagonal = formula.differentiable, formula.constant_diagonal
-
-    @abc.abstractmethod
-    def settings(self) -> dict[str, Any] | None: ...
 
     def matrix(self, A: Array, B: Array) -> Array:
         return self.formula.matrix(A, B)
@@ -59,6 +55,9 @@ class OverlapKernel(_Derived):
     such kernels, one per category, falls exponentially with the number of categories that differ.
     """
 
+    kind = "OverlapKernel"
+    schema = record({"columns": COLUMNS, "similarity": real(nonnegative), **VARIANCE})
+
     def __init__(self, columns: Sequence[int], similarity: float = 0.5, variance: float = 1.0) -> None:
         self.columns, self.variance = as_columns(columns, "columns"), positive(variance, "variance")
         self.similarity = as_number(similarity, "similarity")
@@ -69,9 +68,6 @@ class OverlapKernel(_Derived):
             overlap = ConstantKernel(positive(self.similarity, "similarity")) + overlap
         super().__init__(overlap * ConstantKernel(self.variance))
 
-    def settings(self) -> dict[str, Any]:
-        return {"columns": self.columns, "similarity": self.similarity, "variance": self.variance}
-
 
 class ConditionalKernel(_Derived):
     """g(a)g(b)·kernel(a, b) + (1 − g(a))(1 − g(b)), where g is the sum of the columns `active`.
@@ -81,14 +77,14 @@ class ConditionalKernel(_Derived):
     and mixed pairs have covariance 0.
     """
 
+    kind = "ConditionalKernel"
+    schema = record({"kernel": Kernel.family, "active": COLUMNS})
+
     def __init__(self, kernel: Kernel, active: Sequence[int]) -> None:
         self.kernel = instance_of(kernel, Kernel, "kernel", "a mixbandit kernel")
         self.active = as_columns(active, "active")
         inside = ProductKernel([_Gate(0.0, 1.0).on(self.active), kernel])
         super().__init__(SumKernel([inside, _Gate(1.0, -1.0).on(self.active)]))
-
-    def settings(self) -> dict[str, Any]:
-        return {"kernel": self.kernel, "active": self.active}
 
 
 class _Gate(Kernel):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from mixbandit._checks import Array, nonnegative, positive, positive_int
-from mixbandit.kernels.base import Kernel
+from mixbandit._schema import integer, real, record
+from mixbandit.kernels.base import VARIANCE, Kernel
 from mixbandit.kernels.rows import IntArray, dots, farthest, in_blocks, power, squares
 
 _LARGEST_DEGREE = 100
@@ -16,6 +16,9 @@ _LARGEST_DEGREE = 100
 
 class PolynomialKernel(Kernel):
     """variance·(aᵀb + constant)^degree."""
+
+    kind = "PolynomialKernel"
+    schema = record({"degree": integer(1), "constant": real(nonnegative), **VARIANCE})
 
     def __init__(self, degree: int, constant: float = 1.0, variance: float = 1.0) -> None:
         self.degree = positive_int(degree, "degree", _LARGEST_DEGREE)
@@ -53,9 +56,6 @@ class PolynomialKernel(Kernel):
         products += dots(base[None], B)
         return self._values(products)
 
-    def settings(self) -> dict[str, Any]:
-        return {"degree": self.degree, "constant": self.constant, "variance": self.variance}
-
     def _values(self, products: Array) -> Array:
         """The kernel from aᵀb, which may be overwritten."""
         return self._scaled_power(products, self.degree, self.variance)
@@ -74,8 +74,8 @@ class PolynomialKernel(Kernel):
 class LinearKernel(PolynomialKernel):
     """variance·aᵀb."""
 
+    kind = "LinearKernel"
+    schema = record(VARIANCE)
+
     def __init__(self, variance: float = 1.0) -> None:
         super().__init__(1, 0.0, variance)
-
-    def settings(self) -> dict[str, Any]:
-        return {"variance": self.variance}

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import Array, as_number, positive, positive_array, shown
+from mixbandit._checks import Array, as_number, finite, positive, positive_array, shown
+from mixbandit._schema import array, real, record
 from mixbandit.errors import InvalidInput
-from mixbandit.kernels.base import Kernel
+from mixbandit.kernels.base import VARIANCE, Kernel
 from mixbandit.kernels.rows import IntArray, in_blocks, squared_distances, squares
 
 # Distances beyond this, in units of the length-scale, count as this: the kernel is 0 there.
@@ -28,9 +29,14 @@ _NEAR = 1e-3
 _ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 
 
+def _lengthscale(value: Any, where: str) -> Array:
+    return array(None)(value, where) if np.ndim(value) else array()(np.asarray(value), where)
+
+
 class Stationary(Kernel):
     """`variance` times a profile of the distance in units of `lengthscale`."""
 
+    schema = record({"lengthscale": _lengthscale, **VARIANCE})
     constant_diagonal = True
 
     def __init__(self, lengthscale: ArrayLike = 1.0, variance: float = 1.0) -> None:
@@ -95,9 +101,6 @@ class Stationary(Kernel):
             distance2 += rest.T[columns]
         return self._values(np.minimum(distance2, _FAR**2, out=distance2))
 
-    def settings(self) -> dict[str, Any]:
-        return {"lengthscale": self.lengthscale, "variance": self.variance}
-
     def _values(self, distance2: Array) -> Array:
         values = self._profile(distance2)
         values *= self.variance
@@ -110,6 +113,8 @@ class Stationary(Kernel):
 
 class RBF(Stationary):
     """variance·exp(−r²/2), r = ‖(a − b)/lengthscale‖: the Gaussian kernel."""
+
+    kind = "RBF"
 
     def _profile(self, distance2: Array) -> Array:
         distance2 *= -0.5
@@ -127,6 +132,9 @@ class Matern(Stationary):
 
     variance·e⁻ˢ, variance·(1 + s)e⁻ˢ or variance·(1 + s + s²/3)e⁻ˢ. The first has no derivative where a = b.
     """
+
+    kind = "Matern"
+    schema = record({"nu": real(finite), **Stationary.schema.fields})
 
     def __init__(self, nu: float = 2.5, lengthscale: ArrayLike = 1.0, variance: float = 1.0) -> None:
         super().__init__(lengthscale, variance)
@@ -176,6 +184,3 @@ class Matern(Stationary):
         s *= math.sqrt(2.0 * self.nu)
         values = np.negative(s)
         return s, np.exp(values, out=values)
-
-    def settings(self) -> dict[str, Any]:
-        return {"nu": self.nu, **super().settings()}

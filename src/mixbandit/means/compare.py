@@ -63,7 +63,7 @@ def compare_means(
     b = MeanSequence(reward_range, 0.5 * level, **known).update(b_values, b_samples)
     if not (a.t and b.t):
         return MeanComparison(a.lower() - b.upper(), a.upper() - b.lower(), 1.0, False)
-    return _together(a, b, level) if a.kind.multiplies else _apart(a, b)
+    return _together(a, b, level) if a.evidence.multiplies else _apart(a, b)
 
 
 def _paired(
@@ -129,7 +129,7 @@ class _Side:
             self.best, self.least = _least(sequence.log_evalue, *self.interval(self.at_mean + _MARGIN))
 
     def interval(self, level: float) -> tuple[float, float]:
-        return self.sequence.kind.interval(self.sequence.record, level)
+        return self.sequence.evidence.interval(self.sequence.record, level)
 
 
 def _least(function: Callable[[float], float], low: float, high: float) -> tuple[float, float]:

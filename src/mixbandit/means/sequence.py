@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -27,8 +26,6 @@ from mixbandit._locks import Lock, locked
 from mixbandit._schema import (
     Fields,
     array,
-    check_type,
-    checked,
     integer,
     one_of_these,
     optional,
@@ -40,6 +37,7 @@ from mixbandit.errors import STATEMENTS, AssumptionsMissing, DamagedState, Inval
 from mixbandit.means.bounded import Bounded
 from mixbandit.means.gaussian import KnownLevel, UnknownLevel
 from mixbandit.means.kinds import Kind, Range, Record
+from mixbandit.storage import FILES, Family, Storable, Stored
 
 STATE_VERSION = 1
 LARGEST_SAMPLES = 10**12
@@ -48,7 +46,25 @@ _MOST_APART, _ROUNDING = 1e6, 1e-9
 ALTERNATIVES = ("two-sided", "greater", "less")
 
 
-class MeanSequence:
+def _fits(stored: Fields, where: str) -> None:
+    require(len(stored["values"]) == len(stored["samples"]), where, "has as many samples as values")
+
+
+_STATE = record(
+    {
+        "version": integer(1, STATE_VERSION),
+        "reward_range": optional(as_range),
+        "delta": real(probability),
+        "sigma": optional(real(positive)),
+        "noise": optional(one_of_these("gaussian")),
+        "values": array(None),
+        "samples": array(None),
+    },
+    _fits,
+)
+
+
+class MeanSequence(Storable):
     """Bounds on the mean of values that hold at all times at once with probability ≥ 1 − `delta`.
 
     You may look after every value and stop when you like. Each value must have the same expectation given those before
@@ -61,6 +77,8 @@ class MeanSequence:
     - `noise="gaussian"`: values are Gaussian, of one level that is learnt. The first 5 to 10 values say nothing yet.
       Nothing is promised for values that are not Gaussian, such as accuracies near 1.
     """
+
+    family, kind, schema = Family("the sequence of a mean", "sequence", within=FILES), "MeanSequence", _STATE
 
     def __init__(
         self,
@@ -75,8 +93,8 @@ class MeanSequence:
         self.sigma: float | None = None if sigma is None else positive(sigma, "sigma")
         self.noise: str | None = None if noise is None else one_of(noise, ("gaussian",), "noise")
         # How values become evidence, and those that came: for other modules of `means`.
-        self.kind = _kind(self.reward_range, self.sigma, self.noise)
-        self.record = Record(self.kind.width)
+        self.evidence = _kind(self.reward_range, self.sigma, self.noise)
+        self.record = Record(self.evidence.width)
         self._interval: tuple[float, float] | None = None
         self.lock = Lock()
 
@@ -95,7 +113,7 @@ class MeanSequence:
     @property
     def mean(self) -> float:
         """The mean so far, each value weighted by its samples or its precision; NaN before the first value."""
-        return self.kind.mean(self.record) if self.t else math.nan
+        return self.evidence.mean(self.record) if self.t else math.nan
 
     @underflowing
     def update(self, values: ArrayLike, samples: ArrayLike | None = None, *, sigma: ArrayLike | None = None) -> Self:
@@ -109,9 +127,9 @@ class MeanSequence:
 
     @locked
     def _learn(self, values: Array, weights: Array) -> Self:
-        self.kind.check(values, self.record)
+        self.evidence.check(values, self.record)
         if len(values):
-            self.record.add(values, weights, self.kind.terms(values, weights))
+            self.record.add(values, weights, self.evidence.terms(values, weights))
             self._interval = None
         return self
 
@@ -133,7 +151,7 @@ class MeanSequence:
         """(lower, upper): contains the mean at all times at once with probability ≥ 1 − `delta`."""
         if self._interval is None:
             if self.t:
-                self._interval = self.kind.interval(self.record, -math.log(self.delta))
+                self._interval = self.evidence.interval(self.record, -math.log(self.delta))
             else:
                 self._interval = self.reward_range or (-math.inf, math.inf)
         return self._interval
@@ -155,7 +173,7 @@ class MeanSequence:
         Without `noise="gaussian"` the evidence is an e-value. With it, only the statement above holds: do not multiply
         or average it with other e-values.
         """
-        return self.kind.log_evalue(self.record, self._candidate(mean)) if self.t else 0.0
+        return self.evidence.log_evalue(self.record, self._candidate(mean)) if self.t else 0.0
 
     @locked
     @underflowing
@@ -168,19 +186,18 @@ class MeanSequence:
         candidate, side = self._candidate(mean), one_of(alternative, ALTERNATIVES, "alternative")
         if not self.t:
             return 1.0
-        logs, ahead = self.kind.log_path(self.record, candidate)
+        logs, ahead = self.evidence.log_path(self.record, candidate)
         # Evidence is log-convex in the mean, so the least over all means beyond `mean` is at `mean`, or at most 1.
         if side != "two-sided":
             logs = logs[ahead > 0.0] if side == "greater" else logs[ahead < 0.0]
         return math.exp(-max(float(logs.max(initial=0.0)), 0.0))
 
     @locked
-    def state_dict(self) -> dict[str, Any]:
-        """Everything needed to resume later: numbers, text and arrays."""
+    def settings(self) -> dict[str, Any]:
+        """Everything needed to resume later: what is stated, and the values."""
         return {
-            "type": type(self).__name__,
             "version": STATE_VERSION,
-            "reward_range": None if self.reward_range is None else list(self.reward_range),
+            "reward_range": self.reward_range,
             "delta": self.delta,
             "sigma": self.sigma,
             "noise": self.noise,
@@ -190,10 +207,7 @@ class MeanSequence:
 
     @classmethod
     @underflowing
-    def from_state_dict(cls, state: Mapping[str, Any]) -> Self:
-        """The sequence that `state_dict` described."""
-        check_type(state, cls.__name__, [cls.__name__])
-        stored = checked(_STATE, state, "sequence")
+    def restored(cls, stored: Stored, features: Any = None) -> Self:
         samples = stored["samples"]
         try:
             new = cls(stored["reward_range"], stored["delta"], sigma=stored["sigma"], noise=stored["noise"])
@@ -218,7 +232,7 @@ class MeanSequence:
             return precisions(self.sigma, levels)
         if samples is None:
             return np.ones(n)
-        if not self.kind.counts_samples:
+        if not self.evidence.counts_samples:
             raise InvalidInput(
                 "samples says how many results in reward_range a value averages; sigma and noise are about the "
                 f"values themselves: state one or the other; {STATEMENTS}"
@@ -290,21 +304,3 @@ def _kind(reward_range: Range | None, sigma: float | None, noise: str | None) ->
             f'noise="gaussian"; {STATEMENTS}'
         )
     return Bounded(reward_range)
-
-
-def _fits(stored: Fields, where: str) -> None:
-    require(len(stored["values"]) == len(stored["samples"]), where, "has as many samples as values")
-
-
-_STATE = record(
-    {
-        "version": integer(1, STATE_VERSION),
-        "reward_range": optional(as_range),
-        "delta": real(probability),
-        "sigma": optional(real(positive)),
-        "noise": optional(one_of_these("gaussian")),
-        "values": array(None),
-        "samples": array(None),
-    },
-    _fits,
-)

@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 
 from mixbandit._checks import Array, positive
-from mixbandit._schema import require
+from mixbandit._schema import optional, real, record, require
 from mixbandit.data import Data, Factor, GrowingCholesky, check_factor, is_well_conditioned
 from mixbandit.kernels import Kernel
-from mixbandit.mixtures.base import LARGEST, Cost, Mixture, SteppedCost, not_storable, stored_array
+from mixbandit.mixtures.base import LARGEST, Cost, Mixture, SteppedCost, stored_array
 from mixbandit.mixtures.gaussian import (
     Chain,
     KernelFunction,
@@ -47,6 +47,9 @@ class Adaptive(Mixture):
     reward; with a kernel, O(t²).
     """
 
+    kind = "Adaptive"
+    schema = record({"beta": optional(real(positive)), "kernel": optional(Kernel.family)})
+
     def __init__(self, beta: float | None = None, kernel: KernelFunction | None = None) -> None:
         self.beta = None if beta is None else positive(beta, "beta")
         self.kernel = None if kernel is None else checked_kernel(kernel)
@@ -62,11 +65,6 @@ class Adaptive(Mixture):
             return _AdaptiveLinearCost(beta, model.dim, sigma)
         check_inputs(kernel, model.dim_in)
         return _AdaptiveKernelCost(beta, kernel, model.dim_in, sigma)
-
-    def _parameters(self) -> dict[str, Any]:
-        if self.kernel is not None and not isinstance(self.kernel, Kernel):
-            raise not_storable(self.kernel)
-        return {"beta": self.beta, "kernel": None if self.kernel is None else self.kernel.state_dict()}
 
 
 class _AdaptiveLinearCost(SteppedCost):

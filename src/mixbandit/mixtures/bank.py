@@ -40,9 +40,9 @@ from mixbandit._checks import (
     underflowing,
 )
 from mixbandit._lazy import lapack
-from mixbandit._schema import Fields, array, optional, record, require
+from mixbandit._schema import Fields, array, list_of, optional, real, record, require
 from mixbandit.errors import InvalidInput, NotStorable
-from mixbandit.kernels import Kernel, as_kernel, kernel_from_state_dict
+from mixbandit.kernels import Kernel, as_kernel
 from mixbandit.mixtures.base import Cost, Forecaster, Mixture
 from mixbandit.mixtures.prequential import Prequential
 from mixbandit.models import Model
@@ -155,6 +155,16 @@ class Bank(Mixture):
     spread evenly after each value. These settings decide how tight bounds are, never whether they hold.
     """
 
+    kind = "Bank"
+    schema = record(
+        {
+            "kernels": optional(list_of(Kernel.family, least=1)),
+            "scales": array(None),
+            "noises": array(None),
+            "share": real(nonnegative),
+        }
+    )
+
     def __init__(
         self,
         kernels: Sequence[Kernel] | None = None,
@@ -209,14 +219,9 @@ class Bank(Mixture):
         kernels = stretched_kernels(model.kernel) if self.kernels is None else self.kernels  # type: ignore[arg-type]
         return [_in_units(kernel.matrix(trials.actions, trials.actions)) for kernel in kernels]
 
-    def _parameters(self) -> dict[str, Any]:
-        kernels = None if self.kernels is None else [kernel.state_dict() for kernel in self.kernels]
-        return {
-            "kernels": kernels,
-            "scales": np.array(self.scales),
-            "noises": np.array(self.noises),
-            "share": self.share,
-        }
+    def settings(self) -> dict[str, Any]:
+        arrays = {"scales": np.array(self.scales), "noises": np.array(self.noises)}
+        return {"kernels": self.kernels, **arrays, "share": self.share}
 
 
 def stretched_kernels(kernel: Kernel) -> list[Kernel]:
@@ -227,7 +232,7 @@ def stretched_kernels(kernel: Kernel) -> list[Kernel]:
         return [kernel]
     found: list[Kernel] = []
     for factor in _STRETCHES:
-        each = kernel_from_state_dict(_stretched(state, factor))
+        each = Kernel.family.load(_stretched(state, factor))
         if each not in found:
             found.append(each)
     return found

@@ -23,11 +23,11 @@ from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 
-from mixbandit._checks import Array, nonnegative
+from mixbandit._checks import Array, as_float_array, finite, is_integer, nonnegative
 from mixbandit._schema import Schema, Since, array, count, deferred, list_of, real, record, require
 from mixbandit.data import Data
-from mixbandit.errors import NotStorable
 from mixbandit.models import Model
+from mixbandit.storage import Family, Storable
 
 # Forecasts beyond this, in units of σ, are rounding errors that grew, and are not used. Their squares are floats.
 LARGEST = 1e130
@@ -106,6 +106,13 @@ def _cost(value: float, where: str) -> float:
     return nonnegative(value, where, _LARGEST_COST)
 
 
+def _remembered(value: Any, where: str) -> Any:
+    """A number, or an array of any shape."""
+    if isinstance(value, list | np.ndarray):
+        return array(*(None,) * as_float_array(value, where).ndim, largest=_LARGEST_COST)(value, where)
+    return value if is_integer(value) else real(finite)(value, where)
+
+
 COST: Schema = record(
     {
         "cost": Since(real(_cost)),
@@ -120,9 +127,12 @@ COST: Schema = record(
             for name in ("moment", "zeta", "weights", "y", "white", "scatter")
         },
         "members": Since(list_of(deferred(lambda: COST))),
-    }
+    },
+    others=_remembered,
 )
-"""What costs remember. Which of these a cost needs, and of what shape, it says itself (`stored_array`)."""
+"""What costs remember: these, and numbers and arrays of other names. Which of them a cost needs, and of what shape, it
+says itself (`stored_array`).
+"""
 
 
 class RunningCost(Cost):
@@ -192,30 +202,21 @@ class SteppedCost(RunningCost):
             setattr(self, name, stored_array(state, name.strip("_"), getattr(self, name).shape))
 
 
-class Mixture(abc.ABC):
+class Mixture(Storable, abc.ABC):
     """The settings of a mixture; `cost` starts it for one sequence."""
+
+    family = Family("a mixture", "mixture")
 
     @abc.abstractmethod
     def cost(self, model: Model, sigma: float) -> Cost: ...
 
-    def state_dict(self) -> dict[str, Any]:
-        return {"type": type(self).__name__, **self._parameters()}
-
-    @abc.abstractmethod
-    def _parameters(self) -> dict[str, Any]: ...
-
 
 def stored_array(state: Mapping[str, Any], name: str, shape: tuple[int, ...]) -> Array:
     """A stored array, which must have this shape."""
-    found = state[name]
+    found = state.get(name)
     require(found is not None, "cost", f"lacks {name!r}")
+    assert found is not None
     if found.size == 0 == math.prod(shape):
         found = found.reshape(shape)
     require(found.shape == shape, f"cost.{name}", f"must have shape {shape}, got {found.shape}")
     return np.asarray(found)
-
-
-def not_storable(what: object) -> NotStorable:
-    """The error for code that a state cannot hold."""
-    name = getattr(what, "__qualname__", type(what).__name__)
-    return NotStorable(f"{name} is code and cannot be stored by mixbandit")

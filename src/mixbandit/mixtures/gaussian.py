@@ -25,13 +25,14 @@ from mixbandit._checks import (
     Array,
     as_float_array,
     check_finite,
+    finite,
     shown,
 )
-from mixbandit._schema import require
+from mixbandit._schema import real, record, require
 from mixbandit.data import Data, GrowingCholesky, check_factor
 from mixbandit.errors import InvalidInput
 from mixbandit.kernels import Kernel
-from mixbandit.mixtures.base import LARGEST, Mixture, RunningCost, not_storable, stored_array
+from mixbandit.mixtures.base import LARGEST, Mixture, RunningCost, stored_array
 from mixbandit.models import Model
 
 # Stored numbers that follow from others may differ from them by this much, relatively.
@@ -159,6 +160,9 @@ class Gaussian(Mixture):
     the matrix of its values, as `mixbandit.RBF` and `mixbandit.Matern` do. Memory and time grow with t.
     """
 
+    kind = "Gaussian"
+    schema = record({"mean": real(finite), "kernel": Kernel.family})
+
     def __init__(self, mean: MeanFunction | float, kernel: KernelFunction) -> None:
         self.mean: MeanFunction | float
         if callable(mean):
@@ -174,13 +178,6 @@ class Gaussian(Mixture):
     def cost(self, model: Model, sigma: float) -> _GaussianCost:
         check_inputs(self.kernel, model.dim_in)
         return _GaussianCost(self.mean, self.kernel, model.dim_in, sigma)
-
-    def _parameters(self) -> dict[str, Any]:
-        if not isinstance(self.mean, float):
-            raise not_storable(self.mean)
-        if not isinstance(self.kernel, Kernel):
-            raise not_storable(self.kernel)
-        return {"mean": self.mean, "kernel": self.kernel.state_dict()}
 
 
 def checked_kernel(kernel: KernelFunction) -> KernelFunction:

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixbandit._checks import Array, as_float_array, as_vector, shown
-from mixbandit._schema import require
+from mixbandit._schema import array, list_of, record, require
 from mixbandit.data import Data
 from mixbandit.errors import InvalidInput
-from mixbandit.mixtures.base import Cost, Forecaster, Mixture, not_storable
+from mixbandit.mixtures.base import Cost, Forecaster, Mixture
 from mixbandit.mixtures.linear import Scaled
 from mixbandit.mixtures.prequential import Prequential
 from mixbandit.models import Model
@@ -32,6 +32,9 @@ class Grid(Mixture):
     `weights` are positive and get normalised; by default they are equal. A grid over c ∈ {10⁻³, …, 10³} avoids choosing
     c at the cost of a few per cent of width.
     """
+
+    kind = "Grid"
+    schema = record({"members": list_of(Mixture.family, least=1), "weights": array(None)})
 
     def __init__(self, members: Sequence[float | Mixture | Forecaster], weights: ArrayLike | None = None) -> None:
         if hasattr(members, "__array__"):
@@ -54,14 +57,6 @@ class Grid(Mixture):
 
     def cost(self, model: Model, sigma: float) -> GridCost:
         return GridCost([as_cost(member, model, sigma) for member in self.members], np.log(self.weights), sigma)
-
-    def _parameters(self) -> dict[str, Any]:
-        states = []
-        for member in self.members:
-            if not isinstance(member, Mixture):
-                raise not_storable(member)
-            states.append(member.state_dict())
-        return {"members": states, "weights": self.weights.copy()}
 
 
 class GridCost(Cost):

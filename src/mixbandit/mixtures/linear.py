@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import abc
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mixbandit._checks import LARGEST_DATUM, LARGEST_SETTING, Array, as_float_array, check_finite, positive
+from mixbandit._schema import array, real, record
 from mixbandit.data import Data, Factor, Spectrum
 from mixbandit.errors import InvalidInput
 from mixbandit.mixtures.base import Cost, Mixture
@@ -48,6 +48,9 @@ class LinearMixture(Mixture):
 class Scaled(LinearMixture):
     """N(0, cΦΦᵀ): θ ~ N(0, cI)."""
 
+    kind = "Scaled"
+    schema = record({"c": real(positive)})
+
     def __init__(self, c: float) -> None:
         self.c = positive(c, "c")
 
@@ -60,12 +63,12 @@ class Scaled(LinearMixture):
     def alpha0(self, dim: int | None, sigma: float) -> float:
         return sigma**2 / self.c
 
-    def _parameters(self) -> dict[str, Any]:
-        return {"c": self.c}
-
 
 class Standard(Scaled):
     """N(0, ΦΦᵀ), the paper's standard mixture."""
+
+    kind = "Standard"
+    schema = record({})
 
     def __init__(self) -> None:
         super().__init__(1.0)
@@ -73,12 +76,12 @@ class Standard(Scaled):
     def __repr__(self) -> str:
         return "Standard()"
 
-    def _parameters(self) -> dict[str, Any]:
-        return {}
-
 
 class Linear(LinearMixture):
     """N(Φθ₀, ΦΣ₀Φᵀ) for a mean vector θ₀ (d,) and a positive definite covariance Σ₀ (d, d)."""
+
+    kind = "Linear"
+    schema = record({"theta0": array(None), "Sigma0": array(None, None)})
 
     def __init__(self, theta0: ArrayLike, Sigma0: ArrayLike) -> None:
         mean = np.atleast_1d(as_float_array(theta0, "theta0"))
@@ -115,9 +118,6 @@ class Linear(LinearMixture):
 
     def alpha0(self, dim: int | None, sigma: float) -> float:
         return len(self.theta0) * sigma**2 / float(np.trace(self.Sigma0))
-
-    def _parameters(self) -> dict[str, Any]:
-        return {"theta0": self.theta0.copy(), "Sigma0": self.Sigma0.copy()}
 
 
 class LinearCost(Cost):

@@ -29,11 +29,11 @@ from typing import Any
 import numpy as np
 
 from mixbandit._checks import Array, positive
-from mixbandit._schema import require
+from mixbandit._schema import optional, real, record, require
 from mixbandit.data import Data, Factor, GrowingCholesky, check_factor, is_well_conditioned
 from mixbandit.kernels import Kernel
 from mixbandit.mixtures.adaptive import REFRESH_EVERY, check_moments, is_covariance, posterior_covariance
-from mixbandit.mixtures.base import LARGEST, Cost, Mixture, RunningCost, SteppedCost, not_storable, stored_array
+from mixbandit.mixtures.base import LARGEST, Cost, Mixture, RunningCost, SteppedCost, stored_array
 from mixbandit.mixtures.gaussian import KernelFunction, KernelRows, check_inputs, checked_kernel
 from mixbandit.models import Model
 
@@ -98,6 +98,9 @@ class SemiAdaptive(Mixture):
     reward; with a kernel, O(t²).
     """
 
+    kind = "SemiAdaptive"
+    schema = record({"c": real(positive), "kernel": optional(Kernel.family)})
+
     def __init__(self, c: float, kernel: KernelFunction | None = None) -> None:
         self.c = positive(c, "c")
         self.kernel = None if kernel is None else checked_kernel(kernel)
@@ -112,11 +115,6 @@ class SemiAdaptive(Mixture):
             return _SemiAdaptiveLinearCost(self.c, model.dim, sigma)
         check_inputs(kernel, model.dim_in)
         return _SemiAdaptiveKernelCost(self.c, kernel, model.dim_in, sigma)
-
-    def _parameters(self) -> dict[str, Any]:
-        if self.kernel is not None and not isinstance(self.kernel, Kernel):
-            raise not_storable(self.kernel)
-        return {"c": self.c, "kernel": None if self.kernel is None else self.kernel.state_dict()}
 
 
 class _SemiAdaptiveCost(RunningCost):

@@ -9,18 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mixbandit._checks import positive_int, shown
-from mixbandit._schema import Fields, Schema, Since, integer, list_of, optional, require
-from mixbandit.data import OBSERVATIONS, STATISTICS
 from mixbandit.errors import InvalidInput
-from mixbandit.features import FEATURES, as_feature_map, features_from_state_dict
-from mixbandit.kernels import KERNEL, as_kernel, is_kernel, kernel_from_state_dict
+from mixbandit.features import as_feature_map
+from mixbandit.kernels import as_kernel, is_kernel
 from mixbandit.models.base import BoxModel, DataModel, Directed, Model, Unlayered, box_model
 from mixbandit.models.features import FeatureModel
 from mixbandit.models.kernels import KernelListModel, KernelModel
 
 __all__ = [
-    "MODEL",
     "BoxModel",
     "DataModel",
     "Directed",
@@ -31,9 +27,8 @@ __all__ = [
     "Unlayered",
     "as_model",
     "box_model",
-    "check_model",
     "feature_model",
-    "model_from_state_dict",
+    "model_kind",
     "single_model",
 ]
 
@@ -43,16 +38,8 @@ def as_model(given: Any, dim_in: int | None = None) -> DataModel:
     if isinstance(given, DataModel):
         return given
     if isinstance(given, list | tuple) and given and all(map(is_kernel, given)):
-        members = [as_model(kernel, dim_in) for kernel in given]
-        width = next((member.dim_in for member in members if member.dim_in is not None), None)
-        return KernelListModel(tuple(as_model(kernel, width) for kernel in given))  # type: ignore[misc]
-    if is_kernel(given):
-        kernel = as_kernel(given)
-        width = None if dim_in is None else positive_int(dim_in, "dim_in")
-        if width is not None:
-            kernel.check_dim_in(width)
-        return KernelModel(kernel, width)
-    return FeatureModel(as_feature_map(given))
+        return KernelListModel.of([as_kernel(kernel) for kernel in given], dim_in)
+    return KernelModel.of(as_kernel(given), dim_in) if is_kernel(given) else FeatureModel(as_feature_map(given))
 
 
 def single_model(given: Any) -> DataModel:
@@ -71,31 +58,7 @@ def feature_model(given: Any, what: str) -> FeatureModel:
     return model
 
 
-MODEL: dict[str, Schema | Since] = {
-    "features": Since(FEATURES),
-    "kernel": Since(KERNEL),
-    "kernels": Since(list_of(KERNEL, least=1)),
-    "dim_in": Since(optional(integer(1))),
-    "statistics": Since(STATISTICS),
-    "observations": Since(OBSERVATIONS),
-}
-"""The parts of a sequence's state that its model describes: those of features, or those of a kernel."""
-
-
-def check_model(stored: Fields, where: str) -> None:
-    """Either features with their statistics, or a kernel with its observations."""
-    kernel = next((name for name in ("kernel", "kernels") if stored[name] is not None), None)
-    names = ("features", "statistics") if kernel is None else (kernel, "observations")
-    for name in names:
-        require(stored[name] is not None, where, f"lacks {name!r}")
-
-
-def model_from_state_dict(state: Mapping[str, Any], features: Any = None) -> DataModel:
-    """The model in a sequence's state, already checked; pass `features` again if they are a user's function."""
-    if state["kernel"] is None and state["kernels"] is None:
-        return FeatureModel(features_from_state_dict(state["features"], features))
-    if features is not None:
-        raise InvalidInput(f"the stored model is a kernel, which needs no features; got {shown(features)}")
-    if state["kernels"] is not None:
-        return as_model([kernel_from_state_dict(each) for each in state["kernels"]], state["dim_in"])
-    return as_model(kernel_from_state_dict(state["kernel"]), state["dim_in"])
+def model_kind(state: Mapping[str, Any]) -> type[DataModel]:
+    """The class of the model in a sequence's state, which has a field of its kind; features, if there is none."""
+    kinds: list[Any] = [kind for name, kind in DataModel.family.kinds.items() if state.get(name) is not None]
+    return kinds[-1] if kinds else FeatureModel

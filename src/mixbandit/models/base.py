@@ -14,6 +14,7 @@ from mixbandit.data import Data
 from mixbandit.errors import InvalidInput
 from mixbandit.features import FeatureMap, Layer
 from mixbandit.kernels import Kernel
+from mixbandit.storage import Family, Storable
 
 Linearised = tuple[Any, Callable[[Any], Array]]
 
@@ -95,8 +96,13 @@ class Model(abc.ABC):
         return self
 
 
-class DataModel(Model):
-    """A model with the data that rules learn from, and make sets of."""
+class DataModel(Storable, Model):
+    """A model with the data that rules learn from, and make sets of.
+
+    Its fields, and those of its data, are in the state of a sequence; one of them has the name of its kind.
+    """
+
+    family = Family("a model", "model")
 
     stores: ClassVar[str]  # the name of its data in the state of a sequence
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mixbandit._checks import LARGEST_DATUM, LARGEST_ENTRY, Array, as_rows, check_finite
-from mixbandit._schema import require
-from mixbandit.data import Factor
-from mixbandit.features import FeatureMap, Identity, Layer
+from mixbandit._schema import record, require
+from mixbandit.data import STATISTICS, Factor
+from mixbandit.features import FeatureMap, Identity, Layer, features_from_state_dict
 from mixbandit.models.base import BoxModel, Model
 
 
@@ -21,7 +21,8 @@ class FeatureModel(BoxModel):
     """Expected rewards φ(a)ᵀθ: directions are feature vectors."""
 
     features: FeatureMap
-    stores = "statistics"
+    kind, stores = "features", "statistics"
+    schema = record({"features": FeatureMap.family, "statistics": STATISTICS})
     claim = "the expected reward is linear in the features"
     given = "expected rewards linear in the features"
 
@@ -90,6 +91,10 @@ class FeatureModel(BoxModel):
 
     def state_dict(self) -> dict[str, Any]:
         return {"features": self.features.state_dict()}
+
+    @classmethod
+    def restored(cls, stored: Mapping[str, Any], features: Any = None) -> Self:
+        return cls(features_from_state_dict(stored["features"], features))
 
     def data_from_state_dict(self, state: Mapping[str, Any]) -> Factor:
         data = Factor.from_state_dict(state["statistics"])

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mixbandit._checks import LARGEST_DATUM, LARGEST_ENTRY, Array, as_float_array, as_rows, check_finite
-from mixbandit._schema import require
-from mixbandit.data import Alternatives, AlternativeSections, Observations, Sections
+from mixbandit._checks import (
+    LARGEST_DATUM,
+    LARGEST_ENTRY,
+    Array,
+    as_float_array,
+    as_rows,
+    check_finite,
+    positive_int,
+    shown,
+)
+from mixbandit._schema import Schema, Since, integer, list_of, record, require
+from mixbandit.data import OBSERVATIONS, Alternatives, AlternativeSections, Observations, Sections
 from mixbandit.errors import InvalidInput
 from mixbandit.kernels import Kernel
 from mixbandit.models.base import BoxModel, Directed, Linearised, Model, Unlayered
+from mixbandit.storage import built
+
+_STORED: dict[str, Schema | Since] = {"dim_in": Since(integer(1)), "observations": OBSERVATIONS}
 
 
 @dataclass(frozen=True)
@@ -24,7 +36,16 @@ class KernelModel(BoxModel):
 
     kernel: Kernel
     width: int | None = None  # of action rows; None until the first ones are seen
-    stores = "observations"
+    kind, stores = "kernel", "observations"
+    schema = record({"kernel": Kernel.family, **_STORED})
+
+    @classmethod
+    def of(cls, kernel: Kernel, dim_in: int | None) -> KernelModel:
+        """The model for action rows of this length, None where any will do."""
+        width = None if dim_in is None else positive_int(dim_in, "dim_in")
+        if width is not None:
+            kernel.check_dim_in(width)
+        return cls(kernel, width)
 
     @property
     def claim(self) -> str:
@@ -103,6 +124,11 @@ class KernelModel(BoxModel):
     def state_dict(self) -> dict[str, Any]:
         return {"kernel": self.kernel.state_dict(), "dim_in": self.dim_in}
 
+    @classmethod
+    def restored(cls, stored: Mapping[str, Any], features: Any = None) -> KernelModel:
+        _refuse(features)
+        return cls.of(built(stored["kernel"]), stored["dim_in"])
+
     def data_from_state_dict(self, state: Mapping[str, Any]) -> Observations:
         data = Observations.from_state_dict(state["observations"], self.kernel)
         width = data.rows.shape[1]
@@ -116,7 +142,15 @@ class KernelListModel(BoxModel):
     """Expected rewards f(a), f in the function space of one of several kernels: directions have one part for each."""
 
     members: tuple[KernelModel, ...]
-    stores = "observations"
+    kind, stores = "kernels", "observations"
+    schema = record({"kernels": list_of(Kernel.family, least=1), **_STORED})
+
+    @classmethod
+    def of(cls, kernels: Sequence[Kernel], dim_in: int | None) -> KernelListModel:
+        """The model for action rows of this length; if it is None, of the length that some kernel takes."""
+        members = [KernelModel.of(kernel, dim_in) for kernel in kernels]
+        width = next((member.dim_in for member in members if member.dim_in is not None), None)
+        return cls(tuple(KernelModel.of(kernel, width) for kernel in kernels))
 
     @property
     def claim(self) -> str:
@@ -183,8 +217,18 @@ class KernelListModel(BoxModel):
         states = [member.state_dict() for member in self.members]
         return {"kernels": [state["kernel"] for state in states], "dim_in": self.dim_in}
 
+    @classmethod
+    def restored(cls, stored: Mapping[str, Any], features: Any = None) -> KernelListModel:
+        _refuse(features)
+        return cls.of(built(stored["kernels"]), stored["dim_in"])
+
     def data_from_state_dict(self, state: Mapping[str, Any]) -> Alternatives:
         return Alternatives([member.data_from_state_dict(state) for member in self.members])
+
+
+def _refuse(features: Any) -> None:
+    if features is not None:
+        raise InvalidInput(f"the stored model is a kernel, which needs no features; got {shown(features)}")
 
 
 class _SomeColumns(Unlayered):

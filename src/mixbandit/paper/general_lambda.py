@@ -28,16 +28,26 @@ from typing import Any
 
 import numpy as np
 
-from mixbandit._checks import LARGEST_MULTIPLIER, Array, as_number, as_range, nonnegative, positive, probability, shown
+from mixbandit._checks import (
+    LARGEST_MULTIPLIER,
+    Array,
+    as_number,
+    as_range,
+    finite,
+    nonnegative,
+    positive,
+    probability,
+    shown,
+)
 from mixbandit._lazy import setting
-from mixbandit._schema import require
-from mixbandit.data import Data, Factor, Spectrum, length, numerical_rank
+from mixbandit._schema import Since, mapping_of, optional, real, record, require
+from mixbandit.data import STATISTICS, Data, Factor, Spectrum, length, numerical_rank
 from mixbandit.errors import InvalidInput
 from mixbandit.features import FeatureMap
-from mixbandit.mixtures import LinearMixture, Standard, log_det, not_storable
+from mixbandit.mixtures import LinearMixture, Standard, log_det
 from mixbandit.models import FeatureModel, feature_model
 from mixbandit.sequences import Audit
-from mixbandit.sequences.base import ResidualBallSequence
+from mixbandit.sequences.base import ResidualBallSequence, shared
 from mixbandit.sequences.refutation import NoiseTest, scales_of
 from mixbandit.sequences.response import Affine, Response
 from mixbandit.sequences.rules import BallRule
@@ -167,8 +177,6 @@ class GeneralLambdaRule(BallRule):
         return factor, centre, q, float(eta @ eta) + log_det(x, 1.0), lost_eta
 
     def memory(self, data: Data) -> dict[str, Any]:
-        if callable(self.lam):
-            raise not_storable(self.lam)
         return {"weighted": {name: part.state_dict() for name, part in data.memory.items()}}
 
     def recall(self, state: Mapping[str, Any], data: Data) -> dict[str, Data]:
@@ -191,7 +199,15 @@ class GeneralLambda(ResidualBallSequence):
     of version 0.1.0, which lacks what that needs; `audit` says so.
     """
 
-    keywords = ("sigma", "delta", "norm_bound", "reward_range", "on_empty", "lam", "mixture")
+    kind = "GeneralLambda"
+    schema = record(
+        {
+            **shared("sigma", "delta", "norm_bound", "reward_range", "on_empty"),
+            "lam": optional(real(finite)),
+            **shared("mixture"),
+        }
+    )
+    memory = record({"weighted": Since(mapping_of(STATISTICS))})
 
     sigma: float = setting("moment.rule.sigma", "The stated noise level.")
     lam: float | LambdaFunction | None = setting("moment.rule.lam", "The weights λ, or the function that gives them.")

@@ -1,13 +1,12 @@
 """Confidence sequences: sets that contain the unknown parameter at all times, used via their support functions."""
 
+from mixbandit._lazy import setting
 from mixbandit.sequences.base import (
-    SEQUENCE,
     ConfidenceSequence,
     OwnHome,
     ResidualBallSequence,
     Support,
-    sequence_from_state_dict,
-    sequence_kinds,
+    shared,
 )
 from mixbandit.sequences.bayes import BayesCredible
 from mixbandit.sequences.belief import Belief, Multiplier
@@ -24,7 +23,6 @@ from mixbandit.sequences.response import Affine, Response
 from mixbandit.sequences.unknown_noise import UnknownNoise
 
 __all__ = [
-    "SEQUENCE",
     "Affine",
     "Audit",
     "BayesCredible",
@@ -47,6 +45,6 @@ __all__ = [
     "as_moment",
     "checked_rewards",
     "learnt",
-    "sequence_from_state_dict",
-    "sequence_kinds",
+    "setting",
+    "shared",
 ]

@@ -14,7 +14,7 @@ from mixbandit._schema import require
 from mixbandit.data import Alternatives, Data
 from mixbandit.errors import InvalidInput
 from mixbandit.kernels import Kernel
-from mixbandit.mixtures import Forecaster, Mixture, Pool, PooledCost, as_cost, not_storable
+from mixbandit.mixtures import Forecaster, Mixture, Pool, PooledCost, as_cost
 from mixbandit.models import KernelListModel
 from mixbandit.sequences.martingale import MartingaleRule
 from mixbandit.sequences.rules import BallRule, require_order_free
@@ -105,8 +105,6 @@ class AlternativesRule(BallRule):
         raise InvalidInput("kernel models have no parameter vector: ask for bounds at actions instead")
 
     def memory(self, data: Data) -> dict[str, Any]:
-        if not isinstance(self.mixture, Mixture):
-            raise not_storable(self.mixture)
         return {"cost": {"members": [cost.state_dict() for cost in data.memory]}}
 
     def recalled(self, state: Mapping[str, Any], data: Data) -> Data:

@@ -6,7 +6,6 @@ a rule (the sets) and a response (from φᵀθ to expected rewards).
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,10 +18,7 @@ from mixbandit._checks import (
     Array,
     as_range,
     as_vector,
-    finite,
-    flag,
     instance_of,
-    multiplier,
     nonnegative,
     one_of,
     positive,
@@ -32,35 +28,20 @@ from mixbandit._checks import (
 )
 from mixbandit._lazy import setting
 from mixbandit._locks import Lock, locked
-from mixbandit._schema import (
-    Schema,
-    Since,
-    check_type,
-    checked,
-    deferred,
-    integer,
-    list_of,
-    mapping_of,
-    one_of_these,
-    optional,
-    real,
-    record,
-    scalar,
-    tagged,
-)
-from mixbandit.data import STATISTICS
+from mixbandit._schema import Fields, Schema, Since, list_of, one_of_these, optional, real, record
 from mixbandit.errors import (
     AssumptionsRefuted,
     AssumptionsRefutedWarning,
     InvalidInput,
     NotMergeable,
+    NotStorable,
     reading,
     warn_user,
 )
 from mixbandit.features import FeatureMap, FromCallable
-from mixbandit.kernels import KERNEL, Kernel, kernel_from_state_dict
-from mixbandit.mixtures import COST, MIXTURE, MOST_RESULTS, TRIALS, Mixture, mixture_from_state_dict
-from mixbandit.models import MODEL, check_model, model_from_state_dict
+from mixbandit.kernels import Kernel
+from mixbandit.mixtures import Mixture
+from mixbandit.models import model_kind
 from mixbandit.sequences.belief import Belief
 from mixbandit.sequences.learning import Rewards, checked_rewards
 from mixbandit.sequences.moment import Moment, as_moment
@@ -68,6 +49,7 @@ from mixbandit.sequences.refutation import Audit
 from mixbandit.sequences.response import Affine, Bounds, Response
 from mixbandit.sequences.rules import BallRule, Rule
 from mixbandit.sets import CASES
+from mixbandit.storage import FILES, Family, Storable, Stored, is_kind, not_storable, plain
 
 Kind = TypeVar("Kind", bound="ConfidenceSequence")
 
@@ -114,10 +96,29 @@ class OwnHome:
         self.moment = self.moment.after(*rewards)
 
 
-class ConfidenceSequence:
+# The settings that several kinds have; a name means the same in all of them.
+_SHARED: dict[str, Schema | Since] = {
+    "sigma": real(positive),
+    "delta": real(probability),
+    "norm_bound": optional(real(positive)),
+    "reward_range": optional(as_range),
+    "on_empty": one_of_these(*ON_EMPTY),
+    "misspecification": real(nonnegative),
+    "mixture": Mixture.family,
+    "suspects": Since(list_of(Kernel.family), ()),
+}
+
+
+def shared(*names: str) -> dict[str, Schema | Since]:
+    """Some of the settings that several kinds have, for a `schema`; it lists settings in the order of comparison."""
+    return {name: _SHARED[name] for name in names}
+
+
+class ConfidenceSequence(Storable):
     """Error bars for φ(a)ᵀθ*, from rewards r = φ(a)ᵀθ* + noise."""
 
-    keywords: ClassVar[tuple[str, ...]] = ()  # the settings of a sequence, in the order in which they are compared
+    family = Family("a confidence sequence", "sequence", within=FILES)
+    memory: ClassVar[record] = record({})  # the form of what its rule remembers besides the data
     advice: ClassVar[str] = "state weaker assumptions"  # what a user can do about a refutation
 
     features: FeatureMap | None = setting("moment.model.features", "The feature map φ; None for a kernel.")
@@ -272,28 +273,28 @@ class ConfidenceSequence:
         return new
 
     def settings(self) -> dict[str, Any]:
-        """All settings of this sequence, without its data, as plain values."""
+        """All settings of this sequence, without its data: as plain values, except what is code."""
         kind = {"type": type(self).__name__, "version": STATE_VERSION, **self.moment.model.state_dict()}
-        return {**kind, **{name: _plain(getattr(self, name)) for name in self.keywords}}
+        return {**kind, **{name: _plain(value) for name, value in super().settings().items()}}
 
     def state_dict(self) -> dict[str, Any]:
         """Everything needed to resume later, as numbers, strings, arrays and dicts of these."""
-        data = self.moment.data
-        return {**self.settings(), self.moment.model.stores: data.state_dict(), **self.moment.rule.memory(data)}
+        if not is_kind(type(self)):
+            raise not_storable(self)
+        data, settings = self.moment.data, {**plain(self.settings()), "type": self.kind}
+        return {**settings, self.moment.model.stores: data.state_dict(), **self.moment.rule.memory(data)}
+
+    @classmethod
+    def check_state(cls, state: Mapping[str, Any], where: str) -> Fields:
+        fields = {**model_kind(state).schema.fields, **cls.memory.fields, **cls.schema.fields}
+        return record({"version": one_of_these(STATE_VERSION), **fields})(state, where)
 
     @classmethod
     @underflowing
-    def from_state_dict(cls, state: Mapping[str, Any], features: FeatureMap | int | None = None) -> Self:
-        """The sequence that `state_dict` described; pass `features` again if they are your own function."""
-        check_type(state, cls.__name__, [cls.__name__])
-        stored = checked(SEQUENCE, state, "sequence")
+    def restored(cls, stored: Stored, features: Any = None) -> Self:
         with reading(cls.__name__):
-            keywords = {name: stored[name] for name in cls.keywords}
-            if "mixture" in keywords:
-                keywords["mixture"] = mixture_from_state_dict(keywords["mixture"])
-            if "suspects" in keywords:
-                keywords["suspects"] = [kernel_from_state_dict(each) for each in keywords["suspects"]]
-            model = model_from_state_dict(stored, features)
+            keywords = cls.keywords(stored)
+            model = model_kind(stored).restored(stored, features)
             data = model.data_from_state_dict(stored)  # checked before anything of that size is made
             new = cls(model, **keywords)  # type: ignore[arg-type]
             data = new.moment.rule.recalled(stored, data)
@@ -373,56 +374,6 @@ class ResidualBallSequence(ConfidenceSequence):
         return math.exp(min(-self.log_evalue(theta), 0.0))
 
 
-# The settings of all kinds of sequences, by their names; a name means the same in all of them.
-_SETTINGS: dict[str, Schema | Since] = {
-    "sigma": real(positive),
-    "delta": real(probability),
-    "norm_bound": optional(real(positive)),
-    "reward_range": optional(as_range),
-    "on_empty": one_of_these(*ON_EMPTY),
-    "misspecification": real(nonnegative),
-    "mixture": MIXTURE,
-    "alpha": real(multiplier),
-    "eta": real(positive),
-    "lam": optional(real(finite)),
-    "exact": flag,
-    "samples": integer(1, MOST_RESULTS),
-    "suspects": Since(list_of(KERNEL), ()),
-}
-# What rules remember besides the factor.
-_MEMORY = {"cost": Since(COST), "trials": Since(TRIALS), "weighted": Since(mapping_of(STATISTICS))}
-_COMMON: dict[str, Schema | Since] = {"version": one_of_these(STATE_VERSION), **MODEL}
-
-
-def SEQUENCE(state: Any, where: str) -> dict[str, Any]:
-    """The state of a sequence of any kind that has been imported."""
-
-    def of(kind: type[ConfidenceSequence]) -> Schema:
-        fields = {name: _SETTINGS.get(name, scalar) for name in kind.keywords}
-        return record({**_COMMON, **_MEMORY, **fields}, check_model)
-
-    schemas = {name: deferred(functools.partial(of, kind)) for name, kind in sequence_kinds().items()}
-    found: dict[str, Any] = tagged(schemas, "a confidence sequence")(state, where)
-    return found
-
-
-def sequence_from_state_dict(state: Mapping[str, Any], features: FeatureMap | int | None = None) -> ConfidenceSequence:
-    """The sequence, of any kind, that `state_dict` described."""
-    stored = checked(SEQUENCE, state, "sequence")
-    return sequence_kinds()[stored["type"]].from_state_dict(stored, features)
-
-
-def sequence_kinds() -> dict[str, type[ConfidenceSequence]]:
-    """All kinds of sequences that have been imported, by name."""
-    waiting: list[type[ConfidenceSequence]] = ConfidenceSequence.__subclasses__()
-    found = {}
-    while waiting:
-        kind = waiting.pop()
-        found[kind.__name__] = kind
-        waiting += kind.__subclasses__()
-    return found
-
-
 def _of_width(sequence: Kind, width: int | None) -> Kind:
     """A copy for action rows of this length, where any would do."""
     new = sequence.copy()
@@ -439,10 +390,11 @@ def _as_parameter(theta: ArrayLike, dim: int | None) -> Array:
 
 
 def _plain(value: Any) -> Any:
-    """A setting as it is stored."""
-    if isinstance(value, tuple):
-        return [_plain(each) for each in value]
-    return value.state_dict() if isinstance(value, Mixture | Kernel) else value
+    """A setting as it is stored, or as it is if that is code."""
+    try:
+        return plain(value)
+    except NotStorable:
+        return value
 
 
 def _same(a: Any, b: Any) -> bool:

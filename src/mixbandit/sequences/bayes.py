@@ -6,11 +6,12 @@ import math
 
 from mixbandit._checks import instance_of, positive, probability
 from mixbandit._lazy import setting
+from mixbandit._schema import record
 from mixbandit.data import Data
 from mixbandit.features import FeatureMap
 from mixbandit.mixtures import LinearMixture, Standard
 from mixbandit.models import FeatureModel, feature_model
-from mixbandit.sequences.base import ConfidenceSequence
+from mixbandit.sequences.base import ConfidenceSequence, shared
 from mixbandit.sequences.refutation import NoiseTest, scales_of
 from mixbandit.sequences.rules import FixedMultiplier
 from mixbandit.sets import AffineImage, Ellipsoid, SpectralEllipsoid
@@ -66,7 +67,8 @@ class BayesCredible(ConfidenceSequence):
     intervals; if given, the noise is tested over parameters of at most that norm.
     """
 
-    keywords = ("sigma", "delta", "norm_bound", "mixture")
+    kind = "BayesCredible"
+    schema = record(shared("sigma", "delta", "norm_bound", "mixture"))
     advice = "state a larger sigma, or use other features"
 
     sigma: float = setting("moment.rule.sigma", "The stated noise level.")

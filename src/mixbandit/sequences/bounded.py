@@ -38,15 +38,15 @@ from mixbandit._checks import (
     shown,
 )
 from mixbandit._lazy import setting
-from mixbandit._schema import require
+from mixbandit._schema import Since, integer, record, require
 from mixbandit.data import Data, KernelSpectrum, Observations
 from mixbandit.errors import InvalidInput
 from mixbandit.features import FeatureMap
 from mixbandit.kernels import Kernel, as_kernel
-from mixbandit.mixtures import MOST_RESULTS, Bank, BoundedPrequential, Forecaster, Mixture, Trials, not_storable
+from mixbandit.mixtures import MOST_RESULTS, TRIALS, Bank, BoundedPrequential, Forecaster, Mixture, Trials
 from mixbandit.models import DataModel, single_model
 from mixbandit.sequences import dispersion
-from mixbandit.sequences.base import ON_EMPTY, ConfidenceSequence
+from mixbandit.sequences.base import ON_EMPTY, ConfidenceSequence, shared
 from mixbandit.sequences.learning import Rewards, checked_rewards
 from mixbandit.sequences.moment import Moment
 from mixbandit.sequences.refutation import Audit
@@ -173,8 +173,6 @@ class BoundedRule(Rule):
         return loss + self.log_density(data)
 
     def memory(self, data: Data) -> dict[str, Any]:
-        if not isinstance(self.mixture, Mixture):
-            raise not_storable(self.mixture)
         if self.model.dim is None:
             return {}
         kept: Trials = data.memory.trials
@@ -256,17 +254,16 @@ class BoundedMixture(ConfidenceSequence):
     An empty set refutes the assumptions, as for `MartingaleMixture`; see there for `on_empty` and `suspects`.
     """
 
-    keywords = (
-        "delta",
-        "norm_bound",
-        "reward_range",
-        "exact",
-        "samples",
-        "on_empty",
-        "misspecification",
-        "mixture",
-        "suspects",
+    kind = "BoundedMixture"
+    schema = record(
+        {
+            **shared("delta", "norm_bound", "reward_range"),
+            "exact": flag,
+            "samples": integer(1, MOST_RESULTS),
+            **shared("on_empty", "misspecification", "mixture", "suspects"),
+        }
     )
+    memory = record({"trials": Since(TRIALS)})
     advice = "see audit() for details; on_empty='inflate' continues without a guarantee"
 
     norm_bound: float = setting("moment.rule.norm_bound", "The stated bound B on ‖θ*‖.")

@@ -19,11 +19,12 @@ import math
 
 from mixbandit._checks import one_of, positive, positive_int, probability
 from mixbandit._lazy import setting
+from mixbandit._schema import real, record
 from mixbandit.errors import InvalidInput
 from mixbandit.features import FeatureMap
 from mixbandit.kernels import Kernel
 from mixbandit.models import DataModel, single_model
-from mixbandit.sequences.base import ON_EMPTY
+from mixbandit.sequences.base import ON_EMPTY, shared
 from mixbandit.sequences.oful import EllipsoidRule, EllipsoidSequence
 
 # The paper's 2/T for T = 1,000 rounds, where nothing is said about them.
@@ -56,7 +57,8 @@ class IGPSequence(EllipsoidSequence):
     says what a policy does when residuals are larger than σ allows, which is always tested (`noise_refuted`).
     """
 
-    keywords = ("sigma", "delta", "norm_bound", "eta", "on_empty")
+    kind = "IGPSequence"
+    schema = record({**shared("sigma", "delta", "norm_bound"), "eta": real(positive), **shared("on_empty")})
 
     eta: float = setting("moment.rule.eta", "η, fixed in advance; the multiplier `alpha` is 1 + η.")
 

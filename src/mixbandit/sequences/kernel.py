@@ -29,6 +29,8 @@ class KernelMixture(MartingaleMixture):
     kernels different variances.
     """
 
+    kind = "KernelMixture"
+
     def __init__(
         self,
         kernel: Kernel | Sequence[Kernel],

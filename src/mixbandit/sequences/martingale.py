@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 from mixbandit._checks import Array, as_range, multiplier, nonnegative, positive, probability, shown
 from mixbandit._lazy import setting
-from mixbandit._schema import require
+from mixbandit._schema import Since, record, require
 from mixbandit.data import Data, Factor, Ridge, RidgeRegression, widened
 from mixbandit.errors import InvalidInput
 from mixbandit.features import FeatureMap
 from mixbandit.kernels import Kernel, as_kernel
-from mixbandit.mixtures import Cost, Forecaster, Mixture, Prequential, Standard, as_cost, log_det, not_storable
+from mixbandit.mixtures import COST, Cost, Forecaster, Mixture, Prequential, Standard, as_cost, log_det
 from mixbandit.models import DataModel, KernelListModel, as_model
-from mixbandit.sequences.base import ResidualBallSequence
+from mixbandit.sequences.base import ResidualBallSequence, shared
 from mixbandit.sequences.quick import Stated, krylov_ball
 from mixbandit.sequences.refutation import NoiseTest, scales_of
 from mixbandit.sequences.response import Affine
@@ -195,8 +195,6 @@ class MartingaleRule(BallRule):
         return super().log_evalue(data, theta)
 
     def memory(self, data: Data) -> dict[str, Any]:
-        if not isinstance(self.mixture, Mixture):
-            raise not_storable(self.mixture)
         return {"cost": data.memory.state_dict()}
 
     def recall(self, state: Mapping[str, Any], data: Data) -> Cost:
@@ -297,7 +295,11 @@ class MartingaleMixture(ResidualBallSequence):
     warning and `Support.inflated` set, because no guarantee remains.
     """
 
-    keywords = ("sigma", "delta", "norm_bound", "reward_range", "on_empty", "misspecification", "mixture", "suspects")
+    kind = "MartingaleMixture"
+    schema = record(
+        shared("sigma", "delta", "norm_bound", "reward_range", "on_empty", "misspecification", "mixture", "suspects")
+    )
+    memory = record({"cost": Since(COST)})
 
     sigma: float = setting("moment.rule.sigma", "The stated noise level.")
     misspecification: float = setting("moment.response.deviation", "How far expected rewards may be from linear ones.")

@@ -10,12 +10,13 @@ import math
 
 from mixbandit._checks import multiplier, one_of, positive, probability
 from mixbandit._lazy import setting
+from mixbandit._schema import real, record
 from mixbandit.data import Data, Factor, widened
 from mixbandit.features import FeatureMap
 from mixbandit.kernels import Kernel
 from mixbandit.mixtures import log_det
 from mixbandit.models import DataModel, single_model
-from mixbandit.sequences.base import ON_EMPTY, ConfidenceSequence
+from mixbandit.sequences.base import ON_EMPTY, ConfidenceSequence, shared
 from mixbandit.sequences.refutation import NoiseTest, scales_of
 from mixbandit.sequences.rules import FixedMultiplier, looks_quiet
 from mixbandit.sets import Ellipsoid, RidgeEllipsoid, SpectralEllipsoid
@@ -101,7 +102,8 @@ class OFULSequence(EllipsoidSequence):
     larger than σ allows, which is always tested (`noise_refuted`).
     """
 
-    keywords = ("sigma", "delta", "norm_bound", "alpha", "on_empty")
+    kind = "OFULSequence"
+    schema = record({**shared("sigma", "delta", "norm_bound"), "alpha": real(multiplier), **shared("on_empty")})
 
     def __init__(
         self,

@@ -28,12 +28,13 @@ import numpy as np
 
 from mixbandit._checks import Array, as_range, nonnegative, positive, probability
 from mixbandit._lazy import setting
+from mixbandit._schema import record
 from mixbandit.data import Data
 from mixbandit.errors import InvalidInput
 from mixbandit.features import FeatureMap
 from mixbandit.kernels import Kernel
 from mixbandit.models import DataModel, single_model
-from mixbandit.sequences.base import ResidualBallSequence
+from mixbandit.sequences.base import ResidualBallSequence, shared
 from mixbandit.sequences.response import Affine
 from mixbandit.sequences.rules import BallRule
 from mixbandit.sets import ResidualBall
@@ -130,7 +131,8 @@ class UnknownNoise(ResidualBallSequence):
     more often than δ allows (results/unknown-noise in the documentation). Their noise is known from their range.
     """
 
-    keywords = ("delta", "norm_bound", "reward_range", "on_empty", "misspecification")
+    kind = "UnknownNoise"
+    schema = record(shared("delta", "norm_bound", "reward_range", "on_empty", "misspecification"))
 
     misspecification: float = setting("moment.response.deviation", "How far expected rewards may be from linear ones.")
 

@@ -29,7 +29,7 @@ from mixbandit._checks import (
 )
 from mixbandit._files import digest, read_state, write_state
 from mixbandit._schema import check_type, checked, mapping, record, require
-from mixbandit.bandits import POLICY, Choice, Policy, difference, is_state_of, persistent
+from mixbandit.bandits import Choice, Policy, difference, persistent
 from mixbandit.certificates import Certificate
 from mixbandit.errors import InvalidInput
 from mixbandit.simulate.environments import Environment
@@ -124,7 +124,7 @@ def run(
 
 
 # The records, of which there may be many, are checked where they are made.
-RUN = record({"environment": mapping, "policy": POLICY, "records": mapping})
+RUN = record({"environment": mapping, "policy": Policy.family, "records": mapping})
 """The state of a run, in a checkpoint."""
 
 
@@ -184,7 +184,7 @@ class _Run:
         fields = checked(RUN, state, "run")
         if digest(fields["environment"]) != digest(self.environment.fingerprint()):
             raise InvalidInput("the checkpoint is from a run on another environment; use another file")
-        if not is_state_of(type(self.policy), fields["policy"]):
+        if fields["policy"]["type"] not in self.policy.reads():
             raise InvalidInput(f"the checkpoint is from a run of {fields['policy']['type']}; use another file")
         stored = type(self.policy).from_state_dict(fields["policy"], self.policy.sequence.features)
         found = difference(self.policy, stored)

@@ -18,9 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from mixbandit._checks import Array, as_number, as_text, as_vector, finite, flag, is_integer, shown
-from mixbandit._schema import list_of, optional, real, record, scalar, tagged
+from mixbandit._checks import Array, as_number, as_vector, finite, flag, is_integer, shown
+from mixbandit._schema import list_of, optional, real, record, scalar
 from mixbandit.errors import InvalidInput, NotStorable
+from mixbandit.storage import Family, Storable
 from mixbandit.tuning.choices import Choices, are_equal
 
 # With more values than this, they are not listed: the coordinate is treated as continuous, then rounded.
@@ -35,8 +36,17 @@ _MOST_STEPS = 2**53  # of floats: more are finer than floats
 _LARGEST_INT = 10**300
 
 
-class Parameter(abc.ABC):
+def _whole(value: Any, where: str) -> int:
+    # Without limits: the parameter itself knows which it can work with.
+    if not is_integer(value):
+        raise InvalidInput(f"{where} must be an integer, got {shown(value)}")
+    return int(value)
+
+
+class Parameter(Storable, abc.ABC):
     """The interface of all parameters; `name` is used only in messages."""
+
+    family = Family("a parameter", "parameter")
 
     @property
     @abc.abstractmethod
@@ -59,9 +69,6 @@ class Parameter(abc.ABC):
     @abc.abstractmethod
     def at(self, quantile: float) -> Array:
         """The coordinates (width,) of the value below which this share of the range, on its scale, lies."""
-
-    @abc.abstractmethod
-    def state_dict(self) -> dict[str, Any]: ...
 
 
 class _Number(Parameter):
@@ -140,10 +147,6 @@ class _Number(Parameter):
     def _outside(self, value: Any, name: str) -> InvalidInput:
         return InvalidInput(f"{name} must lie between {self.low!r} and {self.last!r}, got {shown(value)}")
 
-    def state_dict(self) -> dict[str, Any]:
-        kind = {"type": type(self).__name__, "low": self.low, "high": self.high}
-        return {**kind, "log": self.log, "step": self.step}
-
 
 def _share(quantile: float) -> float:
     """A quantile in [0, 1]."""
@@ -166,6 +169,9 @@ def _position(coordinates: Array) -> float:
 @dataclass(frozen=True)
 class Float(_Number):
     """A real number between `low` and `high`; use `log` for parameters such as learning rates, `step` for a grid."""
+
+    kind = "Float"
+    schema = record({"low": real(finite), "high": real(finite), "log": flag, "step": optional(real(finite))})
 
     low: float
     high: float
@@ -238,6 +244,9 @@ class Int(_Number):
     wherever it lies. In a larger range, neighbours share a coordinate, which decodes to one of them.
     """
 
+    kind = "Int"
+    schema = record({"low": _whole, "high": _whole, "log": flag, "step": _whole})
+
     low: int
     high: int
     log: bool = False
@@ -291,6 +300,9 @@ class Int(_Number):
 class Categorical(Parameter):
     """One of several unordered values."""
 
+    kind = "Categorical"
+    schema = record({"choices": list_of(scalar, least=1)})
+
     choices: tuple[Any, ...]
 
     def __init__(self, choices: Iterable[Any]) -> None:
@@ -339,12 +351,12 @@ class Categorical(Parameter):
     def at(self, quantile: float) -> Array:
         return self._one_hot(_index(_share(quantile), self.width))
 
-    def state_dict(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
         for choice in self.choices:
             if not isinstance(choice, str | int | float | bool | None):
                 kind = type(choice).__name__
                 raise NotStorable(f"the choice {shown(choice)} is a {kind}: only text and numbers are stored")
-        return {"type": "Categorical", "choices": list(self.choices)}
+        return super().settings()
 
 
 def _are_hashable(choices: tuple[Any, ...]) -> bool:
@@ -387,28 +399,3 @@ def _beyond(low: float, log_ratio: float, last: float) -> float:
     if log_ratio < math.log(2.0):
         return low * math.expm1(log_ratio)
     return math.exp(min(math.log(low) + log_ratio, math.log(last))) - low
-
-
-def _whole(value: Any, where: str) -> int:
-    # Without limits: the parameter itself knows which it can work with.
-    if not is_integer(value):
-        raise InvalidInput(f"{where} must be an integer, got {shown(value)}")
-    return int(value)
-
-
-_NUMBER = real(finite)
-PARAMETER = tagged(
-    {
-        "Categorical": record({"name": as_text, "choices": list_of(scalar, least=1)}),
-        "Float": record({"name": as_text, "low": _NUMBER, "high": _NUMBER, "log": flag, "step": optional(_NUMBER)}),
-        "Int": record({"name": as_text, "low": _whole, "high": _whole, "log": flag, "step": _whole}),
-    },
-    "a parameter",
-)
-"""The state of a parameter, with its name in the space."""
-
-
-def parameter_from_state_dict(state: Mapping[str, Any]) -> Parameter:
-    """The parameter of a state in the form of `PARAMETER`."""
-    kinds: dict[str, type[Parameter]] = {"Categorical": Categorical, "Float": Float, "Int": Int}
-    return kinds[state["type"]](**{key: value for key, value in state.items() if key not in ("type", "name")})

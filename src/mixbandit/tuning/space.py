@@ -15,7 +15,7 @@ from mixbandit._schema import Fields, checked, list_of, record, require, scalar
 from mixbandit.actions import Box, Levels, MixedBox, OneHot, Pin
 from mixbandit.errors import InvalidInput, reading
 from mixbandit.tuning.conditions import Conditions
-from mixbandit.tuning.parameters import PARAMETER, Categorical, Parameter, parameter_from_state_dict
+from mixbandit.tuning.parameters import Categorical, Parameter
 from mixbandit.tuning.toml_spaces import read_toml
 
 # The largest error of a coordinate after encoding and decoding.
@@ -185,9 +185,13 @@ class Space(Mapping[str, Parameter]):
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any]) -> Space:
-        stored = checked(SPACE, state, "space")
+        return cls.restored(checked(SPACE, state, "space"))
+
+    @classmethod
+    def restored(cls, stored: Mapping[str, Any]) -> Space:
+        """The space of a checked state."""
         with reading("the space"):
-            parameters = {part["name"]: parameter_from_state_dict(part) for part in stored["parameters"]}
+            parameters = {part["name"]: part["parameter"].build() for part in stored["parameters"]}
             return cls(parameters, {part["name"]: (part["on"], part["values"]) for part in stored["conditions"]})
 
 
@@ -202,9 +206,13 @@ def _check_names(stored: Fields, where: str) -> None:
         require(len(set(names)) == len(names), f"{where}.{field}", "must have different names")
 
 
+def _parameter(value: Any, where: str) -> Fields:
+    return {"parameter": Parameter.family(value, where), **record({"name": as_text})(value, where)}
+
+
 SPACE = record(
     {
-        "parameters": list_of(PARAMETER, least=1),
+        "parameters": list_of(_parameter, least=1),
         "conditions": list_of(record({"name": as_text, "on": as_text, "values": list_of(scalar, least=1)})),
     },
     _check_names,

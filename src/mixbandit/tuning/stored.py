@@ -21,7 +21,7 @@ from mixbandit._schema import (
     require,
     scalar,
 )
-from mixbandit.bandits import POLICY, persistent
+from mixbandit.bandits import Policy, persistent
 from mixbandit.errors import DamagedState, InvalidInput
 from mixbandit.means import precisions
 from mixbandit.tuning.assumptions import ASSUMPTIONS, Assumptions
@@ -66,7 +66,7 @@ def _interval(value: Any, where: str) -> tuple[float, float]:
 
 def _check_tuner(stored: Fields, where: str) -> None:
     sequence, asked = stored["policy"]["sequence"], stored["policy"]["ledger"]["next_id"]
-    observed = sequence["observations"]
+    observed = sequence.get("observations")
     told = sequence["statistics"]["count"] if observed is None else len(observed["rewards"])
     values = len(stored["history"])
     require(values <= told, f"{where}.history", f"must not be longer than the {told} values learnt, got {values}")
@@ -86,7 +86,7 @@ TUNER = record(
     {
         "space": SPACE,
         "objective": ASSUMPTIONS,
-        "policy": POLICY,
+        "policy": Policy.family,
         "initial": count,
         "foresight": Since(flag, False),
         "spread_seed": integer(0, 2**64),

@@ -25,8 +25,8 @@ from mixbandit._checks import (
 from mixbandit._files import read_state, write_state
 from mixbandit._lazy import setting
 from mixbandit._locks import Lock, locked
-from mixbandit._schema import check_type, checked, require
-from mixbandit.bandits import ActingRule, Choice, Optimism, Policy, persistent, policy_from_state_dict
+from mixbandit._schema import require
+from mixbandit.bandits import ActingRule, Choice, Optimism, Policy, persistent
 from mixbandit.bandits.choice import number_of
 from mixbandit.bandits.state import Anticipated, Known
 from mixbandit.errors import InvalidInput, reading
@@ -34,6 +34,7 @@ from mixbandit.features import FeatureMap
 from mixbandit.means import precisions
 from mixbandit.mixtures import Forecaster, Mixture
 from mixbandit.sequences import Moment, as_moment
+from mixbandit.storage import FILES, Family, Storable, Stored
 from mixbandit.tuning.asking import MOST_FAILED, Asks
 from mixbandit.tuning.assumptions import Assumptions, ModelLike, Stated, acting_alpha, default_mixture, outgrowing
 from mixbandit.tuning.confirming import Finalist
@@ -53,7 +54,7 @@ INITIAL = 10
 EXPLORATION = 0.05
 
 
-class Tuner(Asks):
+class Tuner(Asks, Storable):
     """Tune the parameters of a space from noisy values, one trial at a time or in batches, and certify the answer.
 
     State what you know about values, as `Assumptions` or as its keywords: `reward_range` and `samples`, or `sigma` and
@@ -67,6 +68,8 @@ class Tuner(Asks):
     2,000 trials, it acts on bounds. How it acts never changes what it guarantees. Values may come late, in any order
     that does not depend on them; use `fail` for trials that fail.
     """
+
+    family, kind, schema = Family("a tuner", "tuner", within=FILES), "Tuner", TUNER
 
     objective: Assumptions = setting("assumptions", "The assumptions, by their name in version 0.1.0.")
     told: int = setting("moment.t", "The number of values learnt from.")
@@ -271,18 +274,15 @@ class Tuner(Asks):
         }
 
     @classmethod
-    def from_state_dict(cls, state: Mapping[str, Any], features: FeatureMap | None = None) -> Self:
-        """The tuner that `state_dict` described; pass `features` again if they are your own function."""
-        check_type(state, "Tuner", ["Tuner"])
-        stored = checked(TUNER, state, "tuner")
+    def restored(cls, stored: Stored, features: FeatureMap | int | None = None) -> Self:
         new = cls.__new__(cls)
         new.lock = Lock()
         with reading("the tuner"):
-            new.space = Space.from_state_dict(stored["space"])
+            new.space = Space.restored(stored["space"])
             new.assumptions = Assumptions.from_state_dict(stored["objective"])
             new.initial, new._spread_seed = stored["initial"], stored["spread_seed"]
             new._proposer = Proposer(new.space) if stored["foresight"] else None
-            new._policy = policy_from_state_dict(stored["policy"], features)
+            new._policy = stored["policy"].build(features)
             require(new._policy.actions == new.space.region, "tuner.policy.actions", "must be those of the space")
             new._policy.sequence.silent = True
             history = errors = persistent.EMPTY
