@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from mixbandit.search import (
     search_box,
 )
 from mixbandit.sequences import Moment
+from mixbandit.spending import Ledger, Spending
 
 PROOFS = ("enumerated", "branch-and-bound", "range", "search")
 # Branch and bound stops when it adds no more than this share to the gap.
@@ -64,6 +65,7 @@ class Certificate:
     model: str = "expected rewards linear in the features"  # what is assumed of the function, in words
     vacuous: bool = False  # True: neither `lower` nor `gap` says more than was known without any reward
     needs: int | None = None  # if vacuous, roughly how many more rewards halve what was known; None without rewards
+    ledgers: tuple[Ledger, ...] = field(default=(), repr=False)  # how δ is divided, for each claim
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -302,7 +304,9 @@ def _branch(moment: Moment, box: Box, own: Any, start: Array, tolerance: float) 
 def _stamp(moment: Moment) -> dict[str, Any]:
     rule = moment.rule
     known = {"t": moment.t, "delta": rule.delta, "guarantee": rule.guarantee, "assumptions": moment.stated()}
-    return {**known, "model": moment.model.given}
+    every = Spending(rule.delta).line("the confidence set", "at all times at once")
+    ledger = Ledger("a bound is ever wrong", rule.delta, (every,))
+    return {**known, "model": moment.model.given, "ledgers": (ledger,)}
 
 
 def _shown(action: Any) -> str:

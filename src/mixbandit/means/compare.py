@@ -14,6 +14,7 @@ from mixbandit._checks import as_range, as_vector, flag, positive, underflowing
 from mixbandit.errors import AssumptionsRefuted, InvalidInput
 from mixbandit.means.kinds import Range
 from mixbandit.means.sequence import MeanSequence, error_probability
+from mixbandit.spending import Spending
 
 _STEPS = 60
 _MARGIN = 1e-6  # in nats
@@ -59,8 +60,9 @@ def compare_means(
         if a_samples is not None or b_samples is not None:
             raise InvalidInput("samples do not apply to pairs, whose differences are single values: leave them out")
         return _paired(a_values, b_values, reward_range, level, known)
-    a = MeanSequence(reward_range, 0.5 * level, **known).update(a_values, a_samples)
-    b = MeanSequence(reward_range, 0.5 * level, **known).update(b_values, b_samples)
+    side = Spending(level).each(2).delta
+    a = MeanSequence(reward_range, side, **known).update(a_values, a_samples)
+    b = MeanSequence(reward_range, side, **known).update(b_values, b_samples)
     if not (a.t and b.t):
         return MeanComparison(a.lower() - b.upper(), a.upper() - b.lower(), 1.0, False)
     return _together(a, b, level) if a.kind.multiplies else _apart(a, b)
