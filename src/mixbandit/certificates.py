@@ -304,8 +304,9 @@ def _branch(moment: Moment, box: Box, own: Any, start: Array, tolerance: float) 
 def _stamp(moment: Moment) -> dict[str, Any]:
     rule = moment.rule
     known = {"t": moment.t, "delta": rule.delta, "guarantee": rule.guarantee, "assumptions": moment.stated()}
-    every = Spending(rule.delta).line("the confidence set", "at all times at once")
-    ledger = Ledger("a bound is ever wrong", rule.delta, (every,))
+    whole = Spending(rule.delta)
+    how = "at all times at once" if rule.guarantee == "anytime" else "6/(π(t+1))² of it after t rewards"
+    ledger = whole.ledger("a bound is ever wrong", whole.line("the set of parameters", how))
     return {**known, "model": moment.model.given, "ledgers": (ledger,)}
 
 

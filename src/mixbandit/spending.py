@@ -55,12 +55,7 @@ class Spending:
 
     @property
     def name(self) -> str:
-        """The path as one text; empty for a δ that was not divided."""
-        return " / ".join(self.path)
-
-    @property
-    def label(self) -> str:
-        """The last name of the path."""
+        """The last name of the path; empty for a δ that was not divided."""
         return self.path[-1] if self.path else ""
 
     @property
@@ -92,7 +87,11 @@ class Spending:
 
     def line(self, what: str = "", how: str = "") -> Line:
         """The entry of this part in a ledger; `how` says how it is divided further."""
-        return Line(what or self.label, self.delta, how)
+        return Line(what or self.name, self.delta, how)
+
+    def ledger(self, failure: str, *lines: Line) -> Ledger:
+        """The ledger of one claim, which fails if `failure` happens."""
+        return Ledger(failure, self.delta, lines)
 
     @property
     def _exact(self) -> tuple[float, float, float]:
@@ -113,12 +112,12 @@ class Parts:
 
     def __getitem__(self, name: str) -> Spending:
         for part in self.parts:
-            if part.label == name:
+            if part.name == name:
                 return part
-        raise InvalidInput(f"there is no part {shown(name)}, only {', '.join(part.label for part in self)}")
+        raise InvalidInput(f"there is no part {shown(name)}, only {', '.join(part.name for part in self)}")
 
     def __contains__(self, name: str) -> bool:
-        return any(part.label == name for part in self.parts)
+        return any(part.name == name for part in self.parts)
 
     def __iter__(self) -> Iterator[Spending]:
         return iter(self.parts)
@@ -146,6 +145,7 @@ class Ledger:
     failure: str  # what may happen: "a bound is wrong"
     delta: float
     lines: tuple[Line, ...]
+    reason: str = ""  # why it is more than what was stated, if it is
 
     @property
     def total(self) -> float:
@@ -163,12 +163,13 @@ class Ledger:
         entries = [f"  {amount:>{width}}  {line}" for amount, line in zip(amounts, self.lines, strict=True)]
         if len(self.lines) > 1:
             entries.append(f"  {total:>{width}}  in all")
-        return "\n".join([f"The probability that {self.failure} is at most {self.delta:.6g}:", *entries])
+        reason = f", because {self.reason}" if self.reason else ""
+        return "\n".join([f"The probability that {self.failure} is at most {self.delta:.6g}{reason}:", *entries])
 
 
-def together(failure: str, lines: tuple[Line, ...]) -> Ledger:
-    """The ledger of claims that each have a δ of their own: all of these together."""
-    return Ledger(failure, math.fsum(line.delta for line in lines), lines)
+def together(failure: str, reason: str, *lines: Line) -> Ledger:
+    """The ledger of all of several claims that have a δ of their own each."""
+    return Ledger(failure, math.fsum(line.delta for line in lines), lines, reason)
 
 
 def places(j: int) -> float:

@@ -139,13 +139,10 @@ class MixBanditMAB:
         """How δ is divided between the arms, until the next `fit`."""
         model = self._fitted()
         count = len(model.policies) - model.added
-        return Ledger(
+        return Spending(self._algorithm.delta).ledger(
             "a bound for an arm is ever wrong",
-            self._algorithm.delta,
-            (
-                self._parts["fitted"].line("the arms at the last fit", evenly(count)),
-                self._parts["added"].line(f"arms added since, so far {model.added}", IN_ORDER),
-            ),
+            self._parts["fitted"].line("the arms at the last fit", evenly(count)),
+            self._parts["added"].line(f"arms added since, so far {model.added}", IN_ORDER),
         )
 
     @property

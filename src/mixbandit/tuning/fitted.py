@@ -122,9 +122,9 @@ def _ledgers(whole: Spending, count: int) -> tuple[Ledger, ...]:
     one, both = evenly(count), f"{evenly(2 * count)} ends"
     other = whole.each(2).line("the other ends of intervals", evenly(count))
     return (
-        Ledger("the bound of the first line is wrong", whole.delta, (whole.line("one-sided bounds", one),)),
-        Ledger("a two-sided statement is wrong", whole.delta, (whole.line("intervals", both),)),
-        together("anything at all is wrong", (whole.line("one-sided bounds", one), other)),
+        whole.ledger("the bound of the first line is wrong", whole.line("one-sided bounds", one)),
+        whole.ledger("another statement is wrong", whole.line("intervals", both)),
+        together("anything is wrong", "the two have a delta each", whole.line("one-sided bounds", one), other),
     )
 
 

@@ -271,7 +271,7 @@ def _ledger(found: Measured, delta: float, parts: Parts) -> Ledger:
     lines = [parts["intervals"].line(how=how)]
     if "classes" in parts:
         lines.append(parts["classes"].line("shares of classes in stratified folds"))
-    return Ledger("a statement is wrong", delta, tuple(lines))
+    return Spending(delta).ledger("a statement is wrong", *lines)
 
 
 def stratified_shift(strata: Strata, samples: int, delta: float) -> float:

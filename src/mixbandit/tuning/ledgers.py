@@ -15,10 +15,15 @@ from mixbandit.tuning.judgement import Judgement
 def ledgers(judgement: Judgement) -> tuple[Ledger, ...]:
     """The ledgers of all claims about a run."""
     known = judgement.assumptions
-    found = [of_bounds(known.delta, judgement.moment.rule.delta, judgement.own)]
+    found = [bounds_of(judgement)]
     if known.pool is not None:
         found.append(_of_new_rows(known.delta, judgement.own))
     return (*found, _of_alarms(judgement))
+
+
+def bounds_of(judgement: Judgement) -> Ledger:
+    """The ledger of all bounds of a judgement together."""
+    return of_bounds(judgement.assumptions.delta, judgement.moment.rule.delta, judgement.own)
 
 
 def of_bounds(delta: float, now: float | None = None, own: OwnTrials | None = None) -> Ledger:
@@ -27,13 +32,13 @@ def of_bounds(delta: float, now: float | None = None, own: OwnTrials | None = No
     stage = ""
     if now is not None and now < parts["model"].delta:
         stage = f"{now:g} at this number of trials, the rest at others"
-    lines = parts["model"].line("the model", stage), *_without_model(delta, own)
-    return Ledger("a bound is ever wrong", delta, lines)
+    model = parts["model"].line("the model", stage)
+    return Spending(delta).ledger("a bound is ever wrong", model, *_without_model(delta, own))
 
 
 def _of_new_rows(delta: float, own: OwnTrials | None) -> Ledger:
     step = divided(delta)["model"].line("the step from the pool to new rows")
-    return Ledger("a bound on new rows is wrong", delta, (step, *_without_model(delta, own)))
+    return Spending(delta).ledger("a bound on new rows is wrong", step, *_without_model(delta, own))
 
 
 def _without_model(delta: float, own: OwnTrials | None) -> tuple[Line, Line]:
@@ -50,16 +55,16 @@ def _of_alarms(judgement: Judgement) -> Ledger:
     """All tests of the assumptions. Those made while a run grows have a sequence of their own, at all of δ."""
     known, tests = judgement.assumptions, judgement.moment.rule.tests
     whole = Spending(known.delta)
-    lines = [whole.line("no function left, or the model against own trials", "then a bound is wrong")]
-    if tests:
-        how = " and ".join(f"{part.delta:g} for {part.label}" for part in tests)
+    lines = [whole.line("no function is left, or the model contradicts own trials", "then a bound is wrong")]
+    if len(tests):
+        how = " and ".join(f"{part.delta:g} for {part.name}" for part in tests)
         lines.append(divided(known.delta)["model"].line("tests of the model", f"{how} at this number of trials"))
     # The default model turns to features when a run has too many trials for its kernel.
-    kernel = f" up to {MOST_ROWS:,}" if is_default(judgement.moment.model, judgement.space) else ""
-    for span in (kernel, f" beyond {MOST_ROWS:,}") if kernel else ("",):
-        lines.append(whole.line(f"no function left at any number of trials{span}"))
+    turns = is_default(judgement.moment.model, judgement.space)
+    for span in (f" up to {MOST_ROWS:,} trials", f" beyond {MOST_ROWS:,} trials") if turns else ("",):
+        lines.append(whole.line(f"no function is left as the run grows{span}"))
         if known.noise is None:
-            lines.append(whole.line(f"noise and suspects at any number of trials{span}"))
+            lines.append(whole.line(f"tests of noise as the run grows{span}"))
     if known.counts_results:
-        lines.append(whole.line("scatter of repeats"))
-    return together("any test raises a false alarm", tuple(lines))
+        lines.append(whole.line("repeats scatter too much"))
+    return together("some test raises a false alarm", "each test has a delta of its own", *lines)

@@ -103,7 +103,8 @@ class ListCertificate(StudyCertificate):
 
     def details(self) -> str:
         """The two lines, what they are based on, and how δ is divided."""
-        return "\n".join([*self.sentences(), *self.reservations(), *map(str, self.ledgers)])
+        spent = map(str, self.ledgers) if self.trusted else ()
+        return "\n".join([*self.sentences(), *self.reservations(), *spent])
 
     def _statements(self, named: str | None = None) -> list[str]:
         """The two sentences, and those that follow."""

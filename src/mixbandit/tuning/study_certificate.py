@@ -179,7 +179,8 @@ class StudyCertificate(Certificate):
             lines.append(f"{what} with probability at least {confidence(self.delta)}, whatever tuner was used, given")
             lines.append(f"{self.assumptions}, and {self.model}.")
         lines += self.reservations()
-        lines += map(str, self.ledgers)
+        # Of what is not trusted, only the probability of a false alarm is of interest.
+        lines += map(str, self.ledgers if self.trusted else self.ledgers[-1:])
         if self.possible:
             lines.append("Where the best can still be, according to a search:")
             lines += [f"  {part}" for part in self.possible]

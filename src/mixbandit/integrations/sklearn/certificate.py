@@ -95,7 +95,7 @@ def _drawn(candidate: Candidate) -> Array:
 
 def _ledger(whole: Spending, limit: int) -> Ledger:
     how = f"at most {limit:,} configurations are tried; {evenly(2 * limit)} ends"
-    return Ledger("an interval for a K-fold mean is wrong", whole.delta, (whole.line("intervals", how),))
+    return whole.ledger("an interval for a K-fold mean is wrong", whole.line("intervals", how))
 
 
 def fold_certificate(
