@@ -39,8 +39,8 @@ def evenly(n: int) -> str:
 class Spending:
     """An error probability δ, or a part of one.
 
-    `delta` is the part as a number, `level` is ln(1/δ) of it, exact where `delta` is too small for a float, and `path`
-    names the divisions that led to it.
+    `delta` is the part as a number, `level` is ln(1/δ) of it, right also where `delta` is too small for a float, and
+    `path` names the divisions that led to it.
     """
 
     delta: float
@@ -60,7 +60,7 @@ class Spending:
 
     @property
     def level(self) -> float:
-        """Ln(1/δ), computed without the quotient; ∞ if nothing is spent."""
+        """Ln(1/δ), computed without the quotient."""
         whole, times, over = self._exact
         return math.log(over) - math.log(times * whole)
 
