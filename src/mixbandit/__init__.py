@@ -128,7 +128,7 @@ _ELSEWHERE = {
     "mixtures": ("Bank", "Forecaster", "FromRegressor", "Mixture"),
     "sequences": ("Audit", "ConfidenceSequence", "RunningIntersection", "Support"),
     "regret": ("RegretBound",),
-    "spending": ("Ledger", "Spending"),
+    "spending": ("Spending",),
     "bandits": (
         "Choice",
         "Greedy",

@@ -17,11 +17,12 @@ together, have a ledger each.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from mixbandit._checks import as_number, positive_int, probability, shown
+from mixbandit._checks import as_number, as_text, positive_int, probability, shown
 from mixbandit.errors import InvalidInput
 
 # Shares are floats: 0.9 + 0.05 + 0.05 may differ from 1 in the last digit.
@@ -44,14 +45,13 @@ class Spending:
     """
 
     delta: float
-    path: tuple[str, ...] = ()
-    # Kept apart, so that dividing twice rounds once: the part is times·whole/over.
-    _ratio: tuple[float, float, float] | None = field(default=None, repr=False, compare=False)
+    path: tuple[str, ...] = field(default=(), init=False)
+    # The part is times·whole/over: so a part of a part is rounded once.
+    _exact: tuple[float, float, float] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self._ratio is None:
-            object.__setattr__(self, "delta", probability(self.delta, "delta"))
-            object.__setattr__(self, "_ratio", (self.delta, 1.0, 1.0))
+        object.__setattr__(self, "delta", probability(self.delta, "delta"))
+        object.__setattr__(self, "_exact", (self.delta, 1.0, 1.0))
 
     @property
     def name(self) -> str:
@@ -87,21 +87,18 @@ class Spending:
 
     def line(self, what: str = "", how: str = "") -> Line:
         """The entry of this part in a ledger; `how` says how it is divided further."""
-        return Line(what or self.name, self.delta, how)
+        return Line(as_text(what, "what") or self.name, self.delta, as_text(how, "how"))
 
     def ledger(self, failure: str, *lines: Line) -> Ledger:
         """The ledger of one claim, which fails if `failure` happens."""
-        return Ledger(failure, self.delta, lines)
-
-    @property
-    def _exact(self) -> tuple[float, float, float]:
-        assert self._ratio is not None
-        return self._ratio
+        return Ledger(as_text(failure, "failure"), self.delta, lines)
 
     def _part(self, name: str, times: float = 1.0, over: float = 1.0) -> Spending:
         whole, so_far, under = self._exact
         times, over = so_far * times, under * over
-        return Spending(times * whole / over, (*self.path, name), (whole, times, over))
+        part = copy.copy(self)  # which is not checked: it may be too small for a δ that is stated
+        vars(part).update(delta=times * whole / over, path=(*self.path, name), _exact=(whole, times, over))
+        return part
 
 
 @dataclass(frozen=True)
