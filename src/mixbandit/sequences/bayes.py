@@ -28,7 +28,7 @@ class BayesRule(FixedMultiplier):
         self.norm_bound, self.mixture = norm_bound, mixture
         self._shift, self._root = mixture.dense_prior(model.dim)
         self._cost = mixture.cost(model, sigma)
-        self.tests = parts_of_tests(delta)
+        self.tests, self._levels = parts_of_tests(delta), Spending(delta)
         self._noise = NoiseTest(sigma, delta, norm_bound, scales_of(norm_bound or 1.0, model.dim))
 
     def alpha0(self, data: Data) -> float:
@@ -39,7 +39,7 @@ class BayesRule(FixedMultiplier):
         from scipy.special import chdtri  # not with the package: it would double the import time
 
         # From its upper tail: 1 − 6δ/((t+1)²π²) itself rounds to 1 for large t.
-        return float(chdtri(self.dim, Spending(self.delta).nth_square(t + 1).delta))
+        return float(chdtri(self.dim, self._levels.nth_square(t + 1).delta))
 
     def outer(self, data: Data, alpha: float) -> Ellipsoid:
         # With θ = θ₀ + Lη the prior is η ~ N(0, I) and the posterior a ridge ellipsoid at α = σ².
