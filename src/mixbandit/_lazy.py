@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import operator
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any, Generic, TypeVar, overload
@@ -29,6 +30,11 @@ class lazy(Generic[T]):  # noqa: N801 - used as a decorator, like property
             return self
         value = instance.__dict__[self._name] = self._compute(instance)
         return value
+
+
+def setting(path: str, doc: str | None = None) -> Any:
+    """A read-only attribute that is kept elsewhere in the object."""
+    return property(operator.attrgetter(path), doc=doc)
 
 
 @functools.cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,8 +11,9 @@ import numpy as np
 
 from mixbandit._checks import Array, one_of, shown
 from mixbandit._words import confidence
-from mixbandit.actions import Arms, Box, Region
+from mixbandit.actions import Box, Region
 from mixbandit.errors import InvalidInput
+from mixbandit.models import box_model
 from mixbandit.search import (
     MOST_CORNERS,
     Advantage,
@@ -23,7 +24,7 @@ from mixbandit.search import (
     free_dimensions,
     search_box,
 )
-from mixbandit.sequences import Moment
+from mixbandit.sequences import Belief, Moment, as_moment
 from mixbandit.spending import Ledger, Spending
 
 PROOFS = ("enumerated", "branch-and-bound", "range", "search")
@@ -107,7 +108,7 @@ class Certificate:
 
 
 def certificate(
-    moment: Moment,
+    moment: Belief[Any],
     region: Region,
     rng: np.random.Generator,
     *,
@@ -121,14 +122,17 @@ def certificate(
     """
     if proof is not None:
         one_of(proof, PROOFS, "proof")
-    found = _over_arms(moment, region) if isinstance(region, Arms) else _over_box(moment, region, rng, proof, warm)
+    if region.rows is not None:
+        found = _over_arms(moment, region.rows, region.labels)
+    else:
+        found = _over_box(as_moment(moment), region, rng, proof, warm)
     if proof not in (None, found.proof):
         raise InvalidInput(f"over {shown(region)} the optimum is bounded by {found.proof}, not by {proof}")
     return found
 
 
-def _over_arms(moment: Moment, arms: Arms) -> Certificate:
-    directions = moment.directions(arms.actions)
+def _over_arms(moment: Belief[Any], rows: Array, labels: Sequence[Hashable] | None) -> Certificate:
+    directions = moment.directions(rows)
     parts = [moment.interval(directions[i : i + _CHUNK]) for i in range(0, len(directions), _CHUNK)]
     lower, upper = (np.concatenate([getattr(part, end) for part in parts]) for end in ("lower", "upper"))
     contradicts = any(part.contradicts for part in parts)
@@ -137,12 +141,12 @@ def _over_arms(moment: Moment, arms: Arms) -> Certificate:
     gap = min(largest_difference(moment, directions, directions[best]), optimum - at_least)
     own = directions[best : best + 1]
 
-    def known(blank: Moment) -> float:
+    def known(blank: Belief[Any]) -> float:
         return largest_difference(blank, directions, own[0])
 
     return Certificate(
-        action=arms.actions[best].copy(),
-        label=None if arms.labels is None else arms.labels[best],
+        action=rows[best].copy(),
+        label=None if labels is None else labels[best],
         lower=at_least,
         upper=float(upper[best]),
         optimum_upper=optimum,
@@ -156,13 +160,13 @@ def _over_arms(moment: Moment, arms: Arms) -> Certificate:
 
 
 def _over_box(moment: Moment, box: Box, rng: np.random.Generator, proof: str | None, warm: Array | None) -> Certificate:
-    best = search_box(Pessimism(moment.exact), moment.model, box, rng, warm=warm).action
+    best = search_box(Pessimism(moment.exact), box_model(moment.model), box, rng, warm=warm).action
     own = moment.directions(best[None])
     lower, upper, contradicts = moment.interval(own)
     at_least, low = float(lower[0]), moment.response.lowest
     if moment.t and low is not None and at_least <= low:
         # The floors of all actions tie at the end of the range; the action that looks best has as good a one.
-        best = search_box(moment.closed_form.scaled(0.0), moment.model, box, rng, warm=warm).action
+        best = search_box(moment.closed_form.scaled(0.0), box_model(moment.model), box, rng, warm=warm).action
         own = moment.directions(best[None])
         lower, upper, contradicts = moment.interval(own)
         at_least = float(lower[0])
@@ -173,7 +177,8 @@ def _over_box(moment: Moment, box: Box, rng: np.random.Generator, proof: str | N
         gap = min(gap, moment.response.difference(proven))
 
     def known(blank: Moment) -> float:
-        return blank.response.difference(search_box(Advantage(blank.exact, own[0]), blank.model, box, rng).value)
+        found = search_box(Advantage(blank.exact, own[0]), box_model(blank.model), box, rng)
+        return blank.response.difference(found.value)
 
     return Certificate(
         action=best,
@@ -189,7 +194,7 @@ def _over_box(moment: Moment, box: Box, rng: np.random.Generator, proof: str | N
     )
 
 
-def _first(moment: Moment, directions: Any, lower: Array) -> int:
+def _first(moment: Belief[Any], directions: Any, lower: Array) -> int:
     """The arm with the largest lower bound; of those that tie, as at the end of a range, the one that looks best."""
     most = float(lower.max())
     tied = np.flatnonzero(lower >= most - TIE_TOLERANCE * abs(most))
@@ -199,7 +204,7 @@ def _first(moment: Moment, directions: Any, lower: Array) -> int:
 
 
 def _vacuity(
-    moment: Moment, own: Any, lower: float, gap: float, known_gap: Callable[[Moment], float]
+    moment: Belief[Any], own: Any, lower: float, gap: float, known_gap: Callable[[Any], float]
 ) -> dict[str, Any]:
     """Whether `lower` and `gap` of the direction `own` (1, d) say no more than was known without any reward.
 
@@ -208,7 +213,7 @@ def _vacuity(
     """
     if not moment.t:
         return {"vacuous": True}
-    blank = moment.with_data(moment.rule.start())
+    blank = moment.blank()
     low, high = (float(end[0]) for end in blank.interval(own)[:2])
     slack = TIE_TOLERANCE * (high - low)
     if not high > low or not lower <= low + slack:
@@ -230,7 +235,7 @@ def _outlook(vacuous: Certificate) -> str:
     return f"As a rough guide, about {float(f'{vacuous.needs:.1g}'):,.0f} more rewards would halve its interval."
 
 
-def largest_difference(moment: Moment, directions: Any, own: Any) -> float:
+def largest_difference(moment: Belief[Any], directions: Any, own: Any) -> float:
     """A bound on how much more any direction is worth than `own`.
 
     The maximum of (φ' − φ)ᵀθ over one θ, which never exceeds the difference of an upper and a lower bound.
@@ -260,7 +265,7 @@ def bound_optimum(
     warm: Array | None = None,
 ) -> Optimum:
     """Bound the expected reward of every action of the box, given that some action is worth `at_least`."""
-    top = search_box(moment.exact, moment.model, box, rng, warm=warm).action
+    top = search_box(moment.exact, box_model(moment.model), box, rng, warm=warm).action
     found = float(moment.upper(moment.directions(top[None])).values[0])
     tolerance = _SHARE_OF_GAP * max(found - at_least, 1e-9 * (1.0 + abs(found)))
     high = moment.response.highest if proof in (None, "range") else None
@@ -278,7 +283,7 @@ def bound_optimum(
 
 def _branches(moment: Moment, box: Box, proof: str | None) -> bool:
     """Whether to prove the optimum by branch and bound: if it is possible, and either requested or cheap."""
-    possible = moment.rule.reach is not None and can_bound(moment.model, box)
+    possible = moment.rule.reach is not None and can_bound(box_model(moment.model), box)
     low_dimensional = free_dimensions(box) <= MOST_CORNERS
     return possible and (proof == "branch-and-bound" or (proof is None and low_dimensional))
 
@@ -286,14 +291,14 @@ def _branches(moment: Moment, box: Box, proof: str | None) -> bool:
 def _branch(moment: Moment, box: Box, own: Any, start: Array, tolerance: float) -> float:
     """A proven bound on (φ(a) − own)ᵀθ* over the box; without `own`, on φ(a)ᵀθ*."""
     assert moment.rule.reach is not None
-    axes = moment.model.axes()
+    axes = box_model(moment.model).axes()
     entries = None if axes is None else np.maximum(moment.exact.maximum(axes), moment.exact.maximum(-axes))
     score = moment.exact if own is None else Advantage(moment.exact, own)
     entries_seen = moment.data.spectrum.width * max(moment.data.spectrum.rank, 1)
     return bound_over_box(
         score.maximum,
         Reach(moment.rule.reach, entries),
-        moment.model,
+        box_model(moment.model),
         box,
         start=start,
         tolerance=tolerance,
@@ -301,11 +306,10 @@ def _branch(moment: Moment, box: Box, own: Any, start: Array, tolerance: float) 
     ).upper
 
 
-def _stamp(moment: Moment) -> dict[str, Any]:
-    rule = moment.rule
-    known = {"t": moment.t, "delta": rule.delta, "guarantee": rule.guarantee, "assumptions": moment.stated()}
-    whole = Spending(rule.delta)
-    how = "at all times at once" if rule.guarantee == "anytime" else "6/(π(t+1))² of it after t rewards"
+def _stamp(moment: Belief[Any]) -> dict[str, Any]:
+    known = {"t": moment.t, "delta": moment.delta, "guarantee": moment.guarantee, "assumptions": moment.stated()}
+    whole = Spending(moment.delta)
+    how = "at all times at once" if moment.guarantee == "anytime" else "6/(π(t+1))² of it after t rewards"
     ledger = whole.ledger("a bound is ever wrong", whole.line("the set of parameters", how))
     return {**known, "model": moment.model.given, "ledgers": (ledger,)}
 

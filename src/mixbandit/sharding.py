@@ -8,9 +8,8 @@ from typing import Any, TypeVar
 
 from mixbandit._checks import instance_of, positive_int, shown
 from mixbandit._extras import import_extra
-from mixbandit._locks import Lock
 from mixbandit.errors import InvalidInput
-from mixbandit.sequences import ConfidenceSequence, Moment
+from mixbandit.sequences import ConfidenceSequence, OwnHome
 
 Kind = TypeVar("Kind", bound=ConfidenceSequence)
 Shard = Any
@@ -42,7 +41,7 @@ def learn_in_shards(
         raise InvalidInput(f"load must be a function of a shard, got {shown(load)}")
     workers = -1 if jobs is None else positive_int(jobs, "jobs", _MOST_JOBS)
     pieces = _pieces(shards)
-    blank = sequence.copy().live_in(_Blank(sequence.moment))
+    blank = sequence.copy().live_in(OwnHome(sequence.moment.blank()))
     merged = sequence.merge(blank)  # refuses what cannot be merged before anything is learnt
     joblib = import_extra("joblib", extra="experiments")
     learn = joblib.delayed(_learnt)
@@ -62,13 +61,6 @@ def _pieces(shards: Any) -> list[Shard]:
         return found
     except Exception as error:  # iterating runs the code of users
         raise InvalidInput(f"shards must be a list of shards, got {shown(shards)} ({error})") from error
-
-
-class _Blank:
-    """The home of a sequence that has seen nothing."""
-
-    def __init__(self, moment: Moment) -> None:
-        self.moment, self.refuted, self.lock = moment.with_data(moment.rule.start()), False, Lock()
 
 
 def _learnt(blank: Kind, shard: Shard, load: Callable[[Shard], Sequence[Any]] | None) -> Kind:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import mixbandit as mb
-from mixbandit.bandits.choosing import expecting
+from mixbandit.bandits import View
 from tests.helpers.worlds import ARMS, BOX, PHI, SETTINGS, THETA, make, play, reward
 
 RNG = np.random.default_rng(5)
@@ -130,7 +130,8 @@ def test_thompson_draws_from_the_stated_normal(n):
     r = Phi @ THETA + 0.1 * rng.normal(size=n)
     V = Phi.T @ Phi + 0.01 * np.eye(8)
     centre, cov = np.linalg.solve(V, Phi.T @ r), 0.1**2 * 9 * 8 * np.log(7 / 0.05) * np.linalg.inv(V)
-    draws = np.array([policy.rule.draw(policy.moment, np.random.default_rng(i), 7) for i in range(4000)])
+    view, axes = View(policy.moment, 7), np.eye(8)
+    draws = np.array([policy.rule.drawn(view, np.random.default_rng(i)).maximum(axes) for i in range(4000)])
     root = np.linalg.cholesky(cov)
     white = np.linalg.solve(root, (draws - centre).T)
     # Standard normal in 8 dimensions: means and covariances within five standard errors.
@@ -168,13 +169,13 @@ def test_pending_choices_count_as_if_they_had_brought_what_is_expected():
 def test_anticipation_leaves_estimate_and_sequence_alone_and_never_refutes():
     sequence = mb.MartingaleMixture(2, sigma=0.01, norm_bound=1.0).update([[1.0, 0.0]], [1.02])
     # 1.02 is more than the norm bound allows: so many rewards like it would refute, were they not only imagined.
-    acting = expecting(sequence.moment, [np.array([1.0, 0.0])] * 400)
+    acting = sequence.moment.expecting(np.array([[1.0, 0.0]] * 400))
     assert sequence.t == 1
     assert acting.t == 401
     assert acting.is_empty
     assert np.isfinite(acting.upper(np.array([[1.0, 0.0]])).values).all()
     moment = taught(make("CMMUCB")).moment
-    acting = expecting(moment, [np.array([0.2, 0.9]), np.array([0.7, 0.1])])
+    acting = moment.expecting(np.array([[0.2, 0.9]])).expecting(np.array([[0.7, 0.1]]))
     directions = PHI(GRID)
     centres = [sum(m.interval(directions, m.closed_form)[:2]) for m in (moment, acting)]
     np.testing.assert_allclose(centres[1], centres[0], rtol=1e-8, atol=1e-9)

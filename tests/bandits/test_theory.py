@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mixbandit as mb
-from mixbandit.bandits import THEORY, LeastRegretPerInformation, Optimism, Policy, Thompson, Uniformly
+from mixbandit.bandits import LeastRegretPerInformation, Optimism, Policy, Thompson, Uniformly, View
 from tests.helpers.sequences import PHI, SEQUENCES
 from tests.helpers.worlds import everything
 
@@ -18,8 +18,8 @@ ACTIONS = {
 THETA = 0.2 * np.ones(6)
 
 
-def has_theory(rule, kind):
-    return rule.name not in THEORY or kind in THEORY[rule.name]
+def has_theory(rule, belief):
+    return rule.takes is None or rule.name in belief.theories
 
 
 def pairs():
@@ -32,7 +32,7 @@ def pairs():
 @pytest.mark.parametrize(("name", "rule", "region"), list(pairs()))
 def test_every_pair_plays_or_says_that_it_has_no_theory(name, rule, region):
     sequence = SEQUENCES[name]()
-    if not has_theory(rule, sequence.moment.rule.kind):
+    if not has_theory(rule, sequence.moment):
         with pytest.raises(mb.NoTheory, match=rf"{rule.name} needs .*{sequence.moment.rule.kind}"):
             Policy(sequence, ACTIONS[region], rule=rule)
         return
@@ -48,14 +48,14 @@ def test_every_pair_plays_or_says_that_it_has_no_theory(name, rule, region):
     np.testing.assert_array_equal(again.ask().action, policy.ask().action)
 
 
-def test_the_table_speaks_of_kinds_and_rules_that_there_are():
-    kinds = {make().moment.rule.kind for make in SEQUENCES.values()}
-    assert set(THEORY) <= {rule.name for rule in RULES}
-    assert {kind for known in THEORY.values() for kind in known} <= kinds
+def test_sequences_support_rules_that_there_are():
+    supported = {theory for make in SEQUENCES.values() for theory in make().moment.rule.theories}
+    assert supported == {rule.name for rule in RULES if rule.takes is not None}
 
 
 def draws(sequence, n=3000):
-    return np.array([Thompson().draw(sequence.moment, np.random.default_rng(i), 5) for i in range(n)])
+    view, axes = View(sequence.moment, 5), np.eye(sequence.moment.model.dim)
+    return np.array([Thompson().drawn(view, np.random.default_rng(i)).maximum(axes) for i in range(n)])
 
 
 def test_thompson_sampling_draws_as_widely_over_general_lambda_as_over_the_mixture_that_it_is():

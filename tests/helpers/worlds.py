@@ -78,8 +78,8 @@ def play(policy, rounds, start=0):
 
 
 def everything(policy):
-    """All that a policy remembers, comparable; ids are never the same twice, and are left out."""
+    """All that a policy remembers, comparable; ids and times are never the same twice, and are left out."""
     state = policy.state_dict()
     for choice in state["ledger"]["open"]:
-        del choice["run"]
+        del choice["run"], choice["time"]
     return encoded(state, "policy")

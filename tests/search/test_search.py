@@ -1,5 +1,7 @@
 """The search for the best action: exact over arms, by gradients over boxes."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
@@ -18,8 +20,16 @@ def information_per_regret(oful, optimum):
     return search.InformationPerRegret(oful.moment.closed_form, optimum)
 
 
+class BestArm(NamedTuple):
+    arm: int
+    value: float
+    evaluated: int
+
+
 def best_arm(score, phi, rng):
-    return search.best_arm(score, phi, lambda: rng)
+    """The best arm, ties broken as a policy breaks them."""
+    found = search.best_arm(score, phi)
+    return BestArm(search.Shares.even(len(phi), found.arms).draw(rng), found.value, found.evaluated)
 
 
 def problem(seed, features=None, **options):

@@ -4,7 +4,7 @@ from mixbandit.actions.arms import Arms, storable_label
 from mixbandit.actions.box import Box
 from mixbandit.actions.levels import Exchanges, Levels, OneHot, Pin
 from mixbandit.actions.mixed import MixedBox
-from mixbandit.actions.regions import REGION, Region, as_context, as_region, offered, region_from_state_dict
+from mixbandit.actions.regions import REGION, Region, as_context, as_region, is_region, offered, region_from_state_dict
 
 __all__ = [
     "REGION",
@@ -18,6 +18,7 @@ __all__ = [
     "Region",
     "as_context",
     "as_region",
+    "is_region",
     "offered",
     "region_from_state_dict",
     "storable_label",

@@ -41,6 +41,11 @@ class Arms:
     __hash__ = None  # type: ignore[assignment]
 
     @property
+    def rows(self) -> Array:
+        """The actions one by one, (n, dim)."""
+        return self.actions
+
+    @property
     def dim(self) -> int:
         return int(self.actions.shape[1])
 

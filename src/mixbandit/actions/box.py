@@ -10,9 +10,17 @@ from numpy.typing import ArrayLike, NDArray
 from mixbandit._checks import LARGEST_BATCH, Array, as_float_array, as_generator, as_vector, check_finite, positive_int
 from mixbandit.errors import InvalidInput
 
+# An action that repeats another is moved by about this share of the width.
+_NUDGE = 1e-3
+_SAME_ACTION = 1e-9
+
 
 class Box:
     """All actions between `low` and `high`, coordinate by coordinate; equal ends fix a coordinate."""
+
+    rows: None = None
+    """Its actions are not listed one by one."""
+    labels: None = None
 
     def __init__(self, low: ArrayLike, high: ArrayLike) -> None:
         given = [as_float_array(end, name) for end, name in ((low, "low"), (high, "high"))]
@@ -87,3 +95,15 @@ class Box:
 
     def state_dict(self) -> dict[str, Any]:
         return {"type": "Box", "low": self.low.copy(), "high": self.high.copy()}
+
+    def nudged(self, row: Array, taken: list[Array], rng: np.random.Generator) -> Array:
+        """The row, moved a little if it repeats a taken one: in a box there is always something new to learn."""
+        if not taken or not self.continuous.any():
+            return row
+        y = self.unit(row)
+        if not (np.abs(self.unit(np.array(taken)) - y) <= _SAME_ACTION).all(axis=1).any():
+            return row
+        step = _NUDGE * rng.uniform(0.5, 1.0, size=self.dim) * rng.choice((-1.0, 1.0), size=self.dim)
+        step[~self.continuous] = 0.0
+        # At a border the step goes inwards.
+        return self.at(y + np.where((y + step < 0.0) | (y + step > 1.0), -step, step))

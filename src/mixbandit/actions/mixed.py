@@ -94,6 +94,10 @@ class MixedBox(Box):
             new[np.ix_(np.flatnonzero(pin.inactive(new)), np.array(pin.columns))] = pin.value
         return new
 
+    def nudged(self, row: Array, taken: list[Array], rng: np.random.Generator) -> Array:
+        moved = super().nudged(row, taken, rng)
+        return row if moved is row else self.pinned(moved[None])[0]
+
     def active(self, rows: Array) -> NDArray[np.bool_]:
         """Which coordinates of pinned rows matter, (n, dim)."""
         mask = np.ones(rows.shape, dtype=np.bool_)

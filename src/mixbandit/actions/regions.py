@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from numpy.typing import ArrayLike
 
@@ -14,17 +14,25 @@ from mixbandit.actions.box import Box
 from mixbandit.actions.mixed import MixedBox
 from mixbandit.errors import InvalidInput
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
 Region: TypeAlias = Arms | Box
 
 
 def as_region(actions: Region | ArrayLike, name: str = "actions", *, borrow: bool = False) -> Region:
     """Arms or a Box as they are; anything else becomes Arms, without a copy of its rows if they are only borrowed."""
-    if isinstance(actions, Arms | Box):
+    if is_region(actions):
         return actions
     try:
         return borrowed(actions) if borrow else Arms(actions)
     except InvalidInput as error:
         raise InvalidInput(f"{name} must be Arms, a Box or rows of numbers: {error}") from error
+
+
+def is_region(actions: Any) -> TypeIs[Region]:
+    """Whether it is arms or a box already, and not rows of numbers."""
+    return isinstance(actions, Arms | Box)
 
 
 def as_context(context: ArrayLike, length: int) -> Array:

@@ -17,7 +17,7 @@ from mixbandit.bandits.named import (
     UniformSampling,
     policy_from_state_dict,
 )
-from mixbandit.bandits.rules import THEORY, ActingRule, LeastRegretPerInformation, Optimism, Thompson, Uniformly
+from mixbandit.bandits.rules import ActingRule, LeastRegretPerInformation, Optimism, Thompson, Uniformly, View
 from mixbandit.bandits.state import State
 from mixbandit.bandits.stored import POLICY, difference, is_state_of
 
@@ -28,7 +28,6 @@ __all__ = [
     "OFUL",
     "POLICIES",
     "POLICY",
-    "THEORY",
     "UCB",
     "ActingRule",
     "Choice",
@@ -44,6 +43,7 @@ __all__ = [
     "Uniform",
     "UniformSampling",
     "Uniformly",
+    "View",
     "difference",
     "is_state_of",
     "policy_from_state_dict",

@@ -7,8 +7,8 @@ It *reports* bounds from told rewards only, and those hold whatever it does. All
 from __future__ import annotations
 
 import dataclasses
-import operator
 import os
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Self, overload
 
@@ -17,10 +17,11 @@ from numpy.typing import ArrayLike
 
 from mixbandit._checks import LARGEST_BATCH, as_generator, as_path, as_vector, flag, instance_of, positive_int
 from mixbandit._files import write_state
+from mixbandit._lazy import setting
 from mixbandit._locks import Lock, Runs, locked
 from mixbandit._schema import check_type, checked
 from mixbandit._words import confidence
-from mixbandit.actions import Arms, Region, as_region, offered
+from mixbandit.actions import Region, as_region, is_region, offered
 from mixbandit.bandits import choosing, many, persistent, stored
 from mixbandit.bandits.choice import Choice
 from mixbandit.bandits.choosing import READING_SEED, Turn
@@ -31,9 +32,11 @@ from mixbandit.bandits.state import State, parse_told
 from mixbandit.certificates import Certificate, certificate
 from mixbandit.errors import InvalidInput, reading
 from mixbandit.features import FeatureMap
+from mixbandit.models import box_model
+from mixbandit.predictors import Predictor
 from mixbandit.regret import RegretBound
-from mixbandit.search import QUICK, THOROUGH
-from mixbandit.sequences import Audit, ConfidenceSequence, Moment, setting
+from mixbandit.search import QUICK, THOROUGH, Shares
+from mixbandit.sequences import Audit, ConfidenceSequence, Rewards, as_moment, checked_rewards
 
 # Rewards that were learnt out of order must not have chosen their places themselves.
 _IN_TIME = ", and that when a reward arrives does not depend on its value (strict=True does without this)"
@@ -61,6 +64,7 @@ class Policy:
         keep_history: bool = False,
         track_regret: bool = True,
         quick: bool = False,
+        predictor: Predictor | None = None,
     ) -> None:
         instance_of(sequence, ConfidenceSequence, "sequence", "a confidence sequence such as MartingaleMixture")
         instance_of(rule, ActingRule, "rule", "an acting rule such as mixbandit.bandits.Optimism()")
@@ -79,7 +83,9 @@ class Policy:
         self._own_directions: Any = None  # of its own arms, computed once
         moment = sequence.moment if self._actions is None else sequence.moment.of_width(self._actions.dim)
         self._runs, self.lock = Runs(), Lock()
-        self.state = State(moment, int(as_generator(rng).integers(2**63)))
+        if self._actions is not None and self._actions.rows is None:
+            _ = box_model(as_moment(moment).model)  # or an error: a box needs a model with gradients
+        self.state = State(moment, int(as_generator(rng).integers(2**63)), predictor=predictor)
         self._sequence = sequence.live_in(self)
 
     def __repr__(self) -> str:
@@ -97,11 +103,8 @@ class Policy:
     def __copy__(self) -> Self:
         return self.at(self.state)
 
-    moment: Moment = property(  # type: ignore[assignment]
-        operator.attrgetter("state.moment"),
-        lambda self, moment: setattr(self, "state", self.state.learnt(moment)),
-        doc="What the rewards told so far leave possible.",
-    )
+    moment: Any = setting("state.moment", "What the rewards told so far leave possible, as a `Belief`.")
+
     sequence: ConfidenceSequence = setting("_sequence", "The confidence sequence, which has the policy's data.")
     actions: Region | None = setting("_actions", "The actions to choose from, unless `ask` is given others.")
     rounds: int = setting("state.rounds", "How many choices have been made, pending and cancelled ones included.")
@@ -121,11 +124,11 @@ class Policy:
     @property
     def guarantee(self) -> str:
         """The guarantee, in words."""
-        if self.moment.rule.guarantee != "anytime":
+        if self.moment.guarantee != "anytime":
             return "The bounds are Bayesian: right on average over the prior. Nothing is guaranteed for this problem."
         return (
             f"Given {self.moment.stated()}, and {self.moment.model.given}{_condition(self.state)}: with probability ≥ "
-            f"{confidence(self.moment.rule.delta)}, at all times at once, bounds, proven certificates and proven "
+            f"{confidence(self.moment.delta)}, at all times at once, bounds, proven certificates and proven "
             f"data-dependent regret bounds hold, whatever is chosen. {self.rule.worst_case(self.moment)}"
         )
 
@@ -163,16 +166,17 @@ class Policy:
         if contexts is not None:
             if context is not None or n is not None:
                 raise InvalidInput("pass contexts without context and n: there is one choice for each of them")
-            offer = many.as_offer(self.state.moment.model, self._actions, contexts, arms)
-            found = _decided(self, self._noted(), offer, track_regret=self.track_regret)
-            options = {"track_regret": self.track_regret, "remembered": self.keep_history}
+            offers = many.as_offers(self.state.moment.model.dim_in, self._actions, contexts, arms)
+            decided = _decided(self, self._noted(), offers, track_regret=self.track_regret, recorded=True)
+            region = self._actions if arms is None else arms
             chosen, self.state = many.registered(
                 self.state,
-                self._actions if arms is None else arms,
-                offer,
-                found,
-                self._runs.token(self.state.rounds, offer.count),
-                **options,
+                region.labels if is_region(region) else None,
+                offers,
+                decided,
+                self._runs.token(self.state.rounds, offers.count),
+                track_regret=self.track_regret,
+                remembered=self.keep_history,
             )
             return chosen
         turn = self._turn(arms, context, "arms")
@@ -203,7 +207,8 @@ class Policy:
         index, state = turn.region.index_of(row), self._noted()
         optimum = choosing.largest_upper(state, self.rule, turn) if self.track_regret else None
         run = self._runs.token(state.rounds, 1)
-        choice = choosing.made(state, turn, state.rounds, row, index, self.rule, optimum, run)
+        picked = choosing.Picked(row, index)
+        choice = choosing.made(state, turn, state.rounds, picked, self.rule, optimum, run, time.time())
         self.state = _consistent(self, choosing.with_choices(state, turn, [choice]), [choice])
         return choice
 
@@ -243,14 +248,19 @@ class Policy:
         are made now, from told rewards only. None is registered, so use `learn(decisions.rows, rewards)` instead of
         `tell`; they do not count in regret bounds. Asking again without new rewards gives the same decisions.
         """
-        offer = many.as_offer(self.state.moment.model, self._actions, contexts, arms)
-        return _decided(self, self._noted(), offer, track_regret=False)
+        offers = many.as_offers(self.state.moment.model.dim_in, self._actions, contexts, arms)
+        return _decided(self, self._noted(), offers, track_regret=False)[0]
 
     @locked
     def learn(self, actions: ArrayLike, rewards: ArrayLike, sigma: ArrayLike | None = None) -> Self:
         """Learn from data collected elsewhere: a log, another tuner. Rows are (context, action)."""
-        self.moment = self.moment.learnt(actions, rewards, sigma)
+        self.absorb(checked_rewards(self.moment, actions, rewards, sigma))
         return self
+
+    @locked
+    def absorb(self, rewards: Rewards) -> None:
+        """Learn rewards that were checked: those of `learn`, and those that its sequence is updated with."""
+        self.state = self.state.absorbed(rewards)
 
     @locked
     def certificate(
@@ -284,7 +294,7 @@ class Policy:
         """Bounds on the regret of all choices so far; print the result to read them."""
         state = self._noted()
         hindsight, proof = None, None
-        if self.keep_history:
+        if self.keep_history and state.moment.stationary:
             hindsight, proof, contradicts = regret_in_hindsight(state.history, state.moment, self.actions, state.warm)
             if contradicts and not state.refuted:
                 self.sequence.refute(_OUTSIDE)
@@ -295,8 +305,8 @@ class Policy:
             hindsight=hindsight,
             proof="search" if state.searched else "enumerated",
             hindsight_proof=proof,
-            delta=state.moment.rule.delta,
-            guarantee=state.moment.rule.guarantee,
+            delta=state.moment.delta,
+            guarantee=state.moment.guarantee,
             trusted=not self.refuted,
             condition=_condition(self.state),
         )
@@ -322,17 +332,17 @@ class Policy:
 
     def _turn(self, given: Region | ArrayLike | None, context: ArrayLike | None, name: str) -> Turn:
         """The input of a decision; directions of the policy's own arms are computed once."""
-        model = self.state.moment.model
-        assert model.dim_in is not None  # settled when the policy was made
-        region, vector = offered(self._actions, given, context, model.dim_in, name, borrow=not self.keep_history)
-        if not isinstance(region, Arms):
+        belief = self.state.moment
+        assert belief.model.dim_in is not None  # settled when the policy was made
+        region, vector = offered(self._actions, given, context, belief.model.dim_in, name, borrow=not self.keep_history)
+        if region.rows is None:
             directions = None
         elif region is not self._actions:
-            directions = model.directions(region.actions)
+            directions = belief.directions(region.rows)
         else:
             directions = self._own_directions
             if directions is None:
-                directions = self._own_directions = model.directions(region.actions)
+                directions = self._own_directions = belief.directions(region.rows)
         return Turn(region, vector, directions, self.keep_history, region is self._actions)
 
     def _noted(self) -> State:
@@ -352,14 +362,15 @@ def _condition(state: State) -> str:
     return _IN_TIME if state.reordered else ""
 
 
-def _decided(policy: Policy, state: State, offer: many.Offer, *, track_regret: bool) -> Decisions:
+def _decided(
+    policy: Policy, state: State, offers: many.Offers, **options: bool
+) -> tuple[Decisions, list[Shares | None]]:
     """The decisions at a state; the policy is marked as refuted if their bounds contradict a known range."""
-    options: dict[str, bool] = {"refuted": state.refuted, "track_regret": track_regret}
-    found = many.decide(state.moment, policy.rule, offer, (state.seed, state.rounds), **options)
+    found, shares = many.decide(state, policy.rule, offers, **options)
     if not found.trusted and not policy.state.refuted:
         policy.sequence.refute(_OUTSIDE)
         policy.state = policy.state._replace(refuted=True)
-    return found
+    return found, shares
 
 
 def _consistent(policy: Policy, state: State, choices: list[Choice]) -> State:

@@ -12,7 +12,8 @@ from mixbandit._checks import Array, as_number, as_text, finite, flag, is_intege
 from mixbandit._schema import Fields, Since, array, checked, count, optional, real, record, require, scalar
 from mixbandit.actions import storable_label
 from mixbandit.errors import InvalidInput
-from mixbandit.sequences import Moment
+from mixbandit.search import SHARES, ArmsOffer, Shares
+from mixbandit.sequences import Belief
 from mixbandit.sets import ConfidenceSet
 
 _MOST_DIGITS = 20
@@ -39,13 +40,15 @@ class Choice:
     label: Hashable  # of the arm, None where arms have none
     index: int | None  # of the arm, None on a box
     context: Array | None
-    moment: Moment | None  # when it was chosen
+    moment: Belief[Any] | None  # what was known when it was chosen
     within: ConfidenceSet | None  # the set that its bounds come from
     direction: Any  # its feature vector, (1, d), while it is at hand; None for kernels
     optimum: float | None  # the largest upper bound of what could have been chosen, where regret is tracked
     refuted: bool  # whether the assumptions had been refuted by then
     given: Known | None  # what is known about it, once computed
     run: str | None  # makes its id unique; None for choices of version 0.2 and earlier
+    time: float | None  # when it was chosen, in seconds since 1970 (UTC); None if unknown
+    shares: Shares | None  # the probabilities of all arms; None where nobody knows them, as on a box
 
     def __init__(
         self,
@@ -59,13 +62,15 @@ class Choice:
         context: Array | None = None,
         trusted: bool = True,
         width: float | None = None,
-        moment: Moment | None = None,
+        moment: Belief[Any] | None = None,
         within: ConfidenceSet | None = None,
         direction: Any = None,
         optimum: float | None = None,
         refuted: bool = False,
         given: Known | None = None,
         run: str | None = None,
+        time: float | None = None,
+        shares: Shares | None = None,
     ) -> None:
         if lower is not None and upper is not None:
             given = Known(as_number(lower, "lower"), as_number(upper, "upper"), trusted, width)
@@ -73,11 +78,22 @@ class Choice:
         own["number"], own["action"], own["label"], own["index"], own["context"] = number, action, label, index, context
         own["moment"], own["within"], own["direction"] = moment, within, direction
         own["optimum"], own["refuted"], own["given"], own["run"] = optimum, refuted, given, run
+        own["time"], own["shares"] = time, shares
 
     @property
     def id(self) -> str | int:
         """A name that is never given to another choice: text, or a number from files of version 0.2 or earlier."""
         return self.number if self.run is None else f"{self.run}-{self.number}"
+
+    @property
+    def probability(self) -> float | None:
+        """The probability with which this arm was chosen, given everything before; None where nobody knows it."""
+        return None if self.shares is None or self.index is None else self.shares.of_arm(self.index)
+
+    @property
+    def probabilities(self) -> Array | None:
+        """The probabilities of all arms that could be chosen, (K,); None where nobody knows them."""
+        return None if self.shares is None else self.shares.array()
 
     @property
     def lower(self) -> float:
@@ -98,6 +114,11 @@ class Choice:
     def row(self) -> Array:
         """Context and action, (dim_in,)."""
         return self.action if self.context is None else np.concatenate((self.context, self.action))
+
+    def played(self) -> ArmsOffer:
+        """The arm that was chosen, as an offer of one."""
+        labels = None if self.label is None else (self.label,)
+        return ArmsOffer(self.row[None], labels=labels, context=self.context)
 
     @property
     def known(self) -> Known:
@@ -120,7 +141,7 @@ class Choice:
         if self.moment is not None:
             _ = self.known
 
-    def _computed(self, moment: Moment | None, within: ConfidenceSet | None) -> Known:
+    def _computed(self, moment: Belief[Any] | None, within: ConfidenceSet | None) -> Known:
         if moment is None:
             raise InvalidInput(f"choice {self.id} has neither bounds nor a moment to compute them from")
         direction = moment.directions(self.row[None]) if self.direction is None else self.direction
@@ -137,6 +158,8 @@ class Choice:
         return {
             "id": self.number,
             "run": self.run,
+            "time": self.time,
+            "shares": None if self.shares is None else self.shares.state_dict(),
             "row": self.row.copy(),
             "context": 0 if self.context is None else len(self.context),
             "label": storable_label(self.label),
@@ -159,6 +182,8 @@ class Choice:
             trusted=stored["trusted"],
             width=stored["width"],
             run=stored["run"],
+            time=stored["time"],
+            shares=None if stored["shares"] is None else Shares.from_state_dict(stored["shares"]),
         )
 
 
@@ -187,6 +212,8 @@ CHOICE = record(
     {
         "id": count,
         "run": Since(as_text),
+        "time": Since(optional(real(finite))),
+        "shares": Since(optional(SHARES)),
         "row": array(None),
         "context": count,
         "label": scalar,

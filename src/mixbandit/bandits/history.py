@@ -9,10 +9,10 @@ import numpy as np
 
 from mixbandit._checks import Array
 from mixbandit._schema import Fields, array, checked, count, list_of, record, require
-from mixbandit.actions import REGION, Arms, Region, region_from_state_dict
+from mixbandit.actions import REGION, Region, region_from_state_dict
 from mixbandit.bandits import persistent
 from mixbandit.certificates import bound_optimum, largest_difference
-from mixbandit.sequences import Moment
+from mixbandit.sequences import Belief, as_moment
 
 
 class Chosen(NamedTuple):
@@ -23,7 +23,7 @@ class Chosen(NamedTuple):
 
 
 def regret_in_hindsight(
-    history: persistent.Map, moment: Moment, own: Region | None, warm: Array | None
+    history: persistent.Map, moment: Belief[Any], own: Region | None, warm: Array | None
 ) -> tuple[float, str, bool]:
     """Σ_s of a bound on how much better than a_s the best action of A_s is, by today's set, and its proof.
 
@@ -44,19 +44,19 @@ def regret_in_hindsight(
     return total, next(p for p in ("search", "range", "branch-and-bound", "enumerated") if p in proofs), contradicts
 
 
-def _regret(moment: Moment, region: Region, rows: Array, warm: Array | None) -> tuple[float, str, bool]:
+def _regret(moment: Belief[Any], region: Region, rows: Array, warm: Array | None) -> tuple[float, str, bool]:
     """The bound for rows (n, dim_in) that were all chosen from one region."""
     distinct, counts = np.unique(rows, axis=0, return_counts=True)
     own = moment.directions(distinct)
     lower, _, contradicts = moment.interval(own)
-    if isinstance(region, Arms):
-        directions = moment.directions(region.actions)
+    if region.rows is not None:
+        directions = moment.directions(region.rows)
         upper = moment.upper(directions)
         apart, contradicts = upper.values.max() - lower, contradicts or upper.contradicts
         together = np.array([largest_difference(moment, directions, own[i]) for i in range(len(distinct))])
         return float(counts @ np.maximum(np.minimum(apart, together), 0.0)), "enumerated", contradicts
     rng = np.random.default_rng(0)
-    optimum = bound_optimum(moment, region, rng, at_least=float(lower.max()), warm=warm)
+    optimum = bound_optimum(as_moment(moment), region, rng, at_least=float(lower.max()), warm=warm)
     return float(counts @ np.maximum(optimum.upper - lower, 0.0)), optimum.proof, contradicts
 
 

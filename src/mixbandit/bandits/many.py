@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mixbandit._checks import Array, as_float_array, as_rows, check_finite, shown
-from mixbandit.actions import Arms, Box, Region, as_region
+from mixbandit.actions import Arms, Region, as_region, is_region
 from mixbandit.bandits import persistent
 from mixbandit.bandits.choice import Choice, Known, fixed
 from mixbandit.bandits.history import Chosen
-from mixbandit.bandits.rules import ActingRule
+from mixbandit.bandits.rules import ActingRule, View
 from mixbandit.bandits.state import State
 from mixbandit.errors import InvalidInput
-from mixbandit.models import Model
-from mixbandit.search import best_arms
-from mixbandit.sequences import Moment
+from mixbandit.search import Shares, Stream, best_arms
 
 # Features of this many entries are computed at once.
 _CHUNK = 2_000_000
@@ -33,9 +32,10 @@ class Decisions(NamedTuple):
     rows: Array  # (n, dim_in), contexts and actions, for `learn`
     optimum: Array | None  # (n,), the largest upper bounds of all arms, where the rule computed them
     trusted: bool  # False if the data refute the assumptions, now or before: nothing is guaranteed then
+    probability: Array | None = None  # (n,), with which each arm was chosen; None where nobody knows it
 
 
-class Offer:
+class Offers:
     """What each of n decisions chooses from: K rows (context, action) each, made when they are needed."""
 
     def __init__(self, contexts: Array | None, arms: Array) -> None:
@@ -62,21 +62,20 @@ class Offer:
         return ((first, min(first + size, self.count)) for first in range(0, self.count, size))
 
 
-def as_offer(model: Model, own: Region | None, contexts: ArrayLike | None, arms: Region | ArrayLike | None) -> Offer:
-    """The arguments of `choose_many`, checked."""
-    width = model.dim_in
+def as_offers(
+    width: int | None, own: Region | None, contexts: ArrayLike | None, arms: Region | ArrayLike | None
+) -> Offers:
+    """The arguments of `choose_many`, checked; rows are `width` long."""
     assert width is not None  # settled when the policy was made
-    if arms is None or isinstance(arms, Arms | Box):
-        region = own if arms is None else arms
-        if not isinstance(region, Arms):
+    region = own if arms is None else arms if is_region(arms) else None
+    if arms is None or region is not None:
+        if region is None or region.rows is None:
             raise InvalidInput(f"choose_many needs arms, got {shown(region)}")
-        rows: Array = region.actions
+        rows: Array = region.rows
     else:
-        rows = as_float_array(arms, "arms")
+        rows = as_float_array(arms, "arms")  # type: ignore[arg-type]
         if rows.ndim != 3:
-            region = as_region(rows, "arms")
-            assert isinstance(region, Arms)
-            rows = region.actions
+            rows = as_region(rows, "arms").rows  # type: ignore[assignment]
         if not rows.size:
             raise InvalidInput(f"arms must have shape (n, K, dim) with no length 0, got {rows.shape}")
         check_finite(rows, "arms")
@@ -84,7 +83,7 @@ def as_offer(model: Model, own: Region | None, contexts: ArrayLike | None, arms:
     if contexts is None:
         if missing:
             raise InvalidInput(f"arms have dimension {rows.shape[-1]}, but the features take {width}: pass contexts")
-        return Offer(None, rows if rows.ndim == 3 else rows[None])
+        return Offers(None, rows if rows.ndim == 3 else rows[None])
     if missing <= 0:
         raise InvalidInput(f"the features take {width} inputs: actions of {rows.shape[-1]} leave no room for contexts")
     before = as_rows(contexts, missing, "contexts")
@@ -92,61 +91,83 @@ def as_offer(model: Model, own: Region | None, contexts: ArrayLike | None, arms:
         raise InvalidInput(
             f"there must be one set of arms per context, got {len(rows)} sets for {len(before)} contexts"
         )
-    return Offer(before, rows)
+    return Offers(before, rows)
 
 
 def decide(
-    moment: Moment, rule: ActingRule, offer: Offer, seed: tuple[int, int], *, refuted: bool, track_regret: bool = False
-) -> Decisions:
-    """The decisions of a rule at one moment."""
-    rng, dim = np.random.default_rng(seed), moment.model.dim or 1
-    nothing: Any = (np.empty(0, dtype=np.int64), np.empty(0), np.empty(0), np.empty((0, offer.width)), np.empty(0))
+    state: State, rule: ActingRule, offers: Offers, *, track_regret: bool = False, recorded: bool = False
+) -> tuple[Decisions, list[Shares | None]]:
+    """The decisions of a rule at one moment; and, if they are to be recorded, the probabilities of all arms."""
+    moment, rng = state.moment, Stream((state.seed, state.rounds))
+    view, dim = View(moment, state.rounds + 1, state.predictor), moment.model.dim or 1
+    some = np.empty(0)
+    nothing: Any = (np.empty(0, dtype=np.int64), some, some, np.empty((0, offers.width)), some, some)
     parts, contradicts = [nothing], False
-    for first, last in offer.chunks(dim):
-        rows = offer.rows(first, last)
-        flat = np.ascontiguousarray(rows).reshape(-1, offer.width)
+    shares: list[Shares | None] = []
+    for first, last in offers.chunks(dim):
+        rows = offers.rows(first, last)
+        flat = np.ascontiguousarray(rows).reshape(-1, offers.width)
         all_directions = moment.directions(flat)
-        indices, optimum = rule.select_many(moment, flat, all_directions, offer.arms, seed[1] + 1, rng)
+        selected = rule.select_many(view, flat, all_directions, offers.arms, rng)
+        optimum = selected.optimum
         if optimum is None and track_regret:
-            optimum = best_arms(rule.reported(moment), all_directions, offer.arms, rng)[1]
+            optimum = best_arms(rule.reported(moment), all_directions, offers.arms)[1]
+        if recorded:
+            shares += selected.shares()
+        indices = selected.drawn(rng)
         chosen = rows[np.arange(len(rows)), indices]
         directions = moment.directions(chosen)
         moment.model.check_learnable(directions)
         found = moment.interval(directions, rule.reported(moment))
         contradicts |= found.contradicts
-        parts.append((indices, found.lower, found.upper, chosen, optimum))
+        parts.append((indices, found.lower, found.upper, chosen, optimum, selected.probability(indices)))
     columns: list[Any] = list(zip(*parts, strict=True))
-    largest = None if any(part is None for part in columns[4]) else np.concatenate(columns[4])
-    trusted = not (refuted or contradicts or moment.is_refuted)
+    trusted = not (state.refuted or contradicts or moment.is_refuted)
     played, low, high, taken = (np.concatenate(column) for column in columns[:4])
-    return Decisions(played, low, high, taken, largest, trusted)
+    largest, probability = (
+        None if any(part is None for part in column) else np.concatenate(column) for column in columns[4:]
+    )
+    return Decisions(played, low, high, taken, largest, trusted, probability), shares
 
 
 def registered(
-    state: State, arms: Any, offer: Offer, found: Decisions, run: str, *, track_regret: bool, remembered: bool
+    state: State,
+    labels: Sequence[Hashable] | None,
+    offers: Offers,
+    decided: tuple[Decisions, list[Shares | None]],
+    run: str,
+    *,
+    track_regret: bool,
+    remembered: bool,
 ) -> tuple[list[Choice], State]:
     """Decisions among arms as choices whose rewards will be told, and the state in which they are pending."""
-    labels = arms.labels if isinstance(arms, Arms) else None
-    before = offer.width - offer.action_width
-    widths: list[float | None] = [None] * offer.count
+    (found, shares), before, now = decided, offers.width - offers.action_width, time.time()
+    widths: list[float | None] = [None] * offers.count
     if track_regret and found.optimum is not None:
         most = state.moment.response.upper(found.optimum).values
         widths = (np.maximum(most, found.upper) - found.lower).tolist()
     pending, history, choices = state.pending, state.history, []
     fixed(found.rows)
     ends = zip(found.indices.tolist(), found.lower.tolist(), found.upper.tolist(), widths, found.rows, strict=True)
-    for number, (index, low, high, width, row) in enumerate(ends, state.rounds):
-        known = Known(low, high, found.trusted, width)
-        label = None if labels is None else labels[index]
-        context = row[:before] if before else None
-        choice = Choice(number, row[before:], label, index=index, context=context, given=known, run=run)
+    for place, (index, low, high, width, row) in enumerate(ends):
+        choice = Choice(
+            state.rounds + place,
+            row[before:],
+            None if labels is None else labels[index],
+            index=index,
+            context=row[:before] if before else None,
+            given=Known(low, high, found.trusted, width),
+            run=run,
+            time=now,
+            shares=shares[place],
+        )
         choices.append(choice)
-        pending = persistent.put(pending, number, choice)
+        pending = persistent.put(pending, choice.number, choice)
         if remembered:
-            place = number - state.rounds
-            history = persistent.put(history, number, Chosen(choice.row, Arms(offer.rows(place, place + 1)[0], labels)))
+            chosen = Chosen(choice.row, Arms(offers.rows(place, place + 1)[0], labels))
+            history = persistent.put(history, choice.number, chosen)
     # What is anticipated from now on starts with all of them.
     new = state._replace(
-        pending=pending, history=history, rounds=state.rounds + offer.count, anticipated=None, crowd=None
+        pending=pending, history=history, rounds=state.rounds + offers.count, anticipated=None, crowd=None
     )
     return choices, new

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixbandit._checks import nonnegative, shown
+from mixbandit._lazy import setting
 from mixbandit.actions import Region
 from mixbandit.bandits.base import Policy
 from mixbandit.bandits.rules import ActingRule, LeastRegretPerInformation, Optimism, Thompson, Uniformly
 from mixbandit.errors import DamagedState, InvalidInput
 from mixbandit.features import FeatureMap
 from mixbandit.mixtures import Forecaster, Mixture
-from mixbandit.sequences import ConfidenceSequence, MartingaleMixture, OFULSequence, setting
+from mixbandit.sequences import ConfidenceSequence, MartingaleMixture, OFULSequence
 
 Actions = Region | ArrayLike | None
 Rng = int | np.random.Generator | None

@@ -11,82 +11,79 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mixbandit._checks import Array, multipliers, nonnegative
 from mixbandit.errors import NoTheory
-from mixbandit.search import ArmsField, Field, Found, InformationPerRegret, best_arms
-from mixbandit.sequences import Moment
-from mixbandit.sets import ConfidenceSet, Point
-
-# The kinds of sequences that an acting rule has a theory for, by the `kind` of their rules; others raise NoTheory.
-# Acting rules not listed here act on all of them.
-THEORY: dict[str, tuple[str, ...]] = {
-    # Agrawal & Goyal (2013) draw around a ridge estimate, with a spread that needs σ.
-    "Thompson sampling": ("martingale", "general lambda", "oful"),
-    # Kirschner & Krause (2018) analyse OFUL's bounds.
-    "information-directed sampling": ("oful",),
-}
-_TAKES = {
-    "Thompson sampling": "a MartingaleMixture, GeneralLambda or OFULSequence",
-    "information-directed sampling": "an OFULSequence",
-}
+from mixbandit.predictors import Predictor
+from mixbandit.search import ArmsOffer, InformationPerRegret, Offer, Selection, Selections, Shares, best_arms
+from mixbandit.sequences import Belief
+from mixbandit.sets import ConfidenceSet
 
 
-Selection = tuple[Found, float | None]
-"""What a rule wants to play, and the largest upper bound if it was computed."""
+class View(NamedTuple):
+    """What a rule may look at: pending choices count as if they had returned what is expected of them."""
+
+    belief: Belief[Any]
+    round: int = 1  # from 1
+    predictor: Predictor | None = None  # what the policy predicts rewards with, if it was given anything
 
 
 class ActingRule(abc.ABC):
-    """Frozen settings of a way to act."""
+    """Frozen settings of a way to act. Your own need no more than `select`."""
 
-    name: ClassVar[str]
+    name: ClassVar[str] = "your rule"
     randomised: ClassVar[bool] = False
     """Whether it draws at random, apart from breaking ties."""
+    takes: ClassVar[str | None] = None
+    """The sequences that it has a theory for, in words: it refuses those that do not support it by its name. None: it
+    acts on all of them."""
 
-    def check(self, moment: Moment) -> None:
+    def check(self, belief: Belief[Any]) -> None:
         """Refuse a kind of sequence for which there is no theory."""
-        known = THEORY.get(self.name)
-        if known is not None and moment.rule.kind not in known:
-            raise NoTheory(
-                f"{self.name} needs {_TAKES[self.name]}: there is no theory for {moment.rule.kind!r} sequences"
-            )
+        if self.takes is not None and self.name not in belief.theories:
+            raise NoTheory(f"{self.name} needs {self.takes}: there is no theory for {belief.kind!r} sequences")
 
-    def reported(self, moment: Moment) -> ConfidenceSet:
+    def reported(self, belief: Belief[Any]) -> ConfidenceSet:
         """The set that bounds of choices come from."""
-        return moment.exact
+        return belief.exact
 
-    def prepare(self, moment: Moment) -> None:
+    def prepare(self, belief: Belief[Any]) -> None:
         """Compute what `select` needs anyway, which makes it cheap to check whether the data refute the assumptions."""
 
     @abc.abstractmethod
-    def select(self, moment: Moment, field: Field, round_: int) -> Selection:
-        """What to play in `round_` ≥ 1, from a moment that anticipates pending rewards."""
+    def select(self, view: View, offer: Offer, rng: Any) -> Selection:
+        """With what probability to play each arm of the offer; or the action, where it is a box.
 
-    def select_many(
-        self, moment: Moment, rows: Array, directions: Any, arms: int, round_: int, rng: np.random.Generator
-    ) -> tuple[NDArray[np.int64], Array | None]:
-        """For each group of `arms` rows (n·arms, dim_in) the index of what to play, (n,), and the largest upper bounds.
-
-        The latter are None if the rule did not compute them.
+        The policy draws. `rng`, a numpy Generator for this decision alone, is for rules that need random numbers to
+        find the probabilities; a rule that uses it must say so (`Selection.marginal`).
         """
-        chosen = []
+
+    def select_many(self, view: View, rows: Array, directions: Any, arms: int, rng: Any) -> Selections:
+        """The same for many decisions, each among `arms` of the rows (n·arms, dim_in), as arrays."""
+        chances, marginal = [], True
         for first in range(0, len(rows), arms):
             part = slice(first, first + arms)
-            found, _ = self.select(moment, ArmsField(rows[part], directions[part], rng), round_)
-            chosen.append(found.arm)
-        return np.array(chosen, dtype=np.int64), None
+            found = self.select(view, ArmsOffer(rows[part], directions[part]), rng)
+            chances.append(as_shares(found, arms).array())
+            marginal &= found.marginal
+        return Selections(np.array(chances), marginal=marginal)
 
-    @abc.abstractmethod
-    def worst_case(self, moment: Moment) -> str:
+    def worst_case(self, belief: Belief[Any]) -> str:
         """Whether a regret bound is known in advance, in words."""
+        return f"No a priori regret bound is computed for {self.name}."
 
     def settings(self) -> dict[str, Any]:
         """The settings, as plain values."""
         return {}
+
+
+def as_shares(found: Selection, arms: int) -> Shares:
+    """The probabilities of a selection among arms, checked."""
+    given = found.probabilities
+    return given if isinstance(given, Shares) else Shares.checked(given, arms)  # type: ignore[arg-type]
 
 
 class Optimism(ActingRule):
@@ -104,40 +101,38 @@ class Optimism(ActingRule):
         self.alpha = None if alpha is None else multipliers(alpha, "alpha")
         self.exploration = nonnegative(exploration, "exploration")
 
-    def check(self, moment: Moment) -> None:
+    def check(self, belief: Belief[Any]) -> None:
         if self.alpha is not None:
-            moment.check_multiplier(self.alpha)
+            belief.check_multiplier(self.alpha)
 
-    def reported(self, moment: Moment) -> ConfidenceSet:
-        return moment.at(self.alpha)
+    def reported(self, belief: Belief[Any]) -> ConfidenceSet:
+        return belief.at(self.alpha)
 
-    def prepare(self, moment: Moment) -> None:
-        moment.at(self.alpha)
+    def prepare(self, belief: Belief[Any]) -> None:
+        belief.at(self.alpha)
 
-    def score(self, moment: Moment) -> Any:
+    def score(self, belief: Belief[Any]) -> Any:
         """What it maximises."""
-        within = moment.at(self.alpha)
+        within = belief.at(self.alpha)
         if self.exploration == 1.0:
             return within
-        return within.scaled(self.exploration, moment.estimate)
+        return within.scaled(self.exploration, belief.estimate)
 
-    def select(self, moment: Moment, field: Field, round_: int) -> Selection:
-        found = field.maximise(self.score(moment))
-        return found, found.value if self.exploration == 1.0 else None
+    def select(self, view: View, offer: Offer, rng: Any) -> Selection:
+        found = offer.maximise(self.score(view.belief), rng)
+        return found._replace(optimum=found.score) if self.exploration == 1.0 else found
 
-    def select_many(
-        self, moment: Moment, rows: Array, directions: Any, arms: int, round_: int, rng: np.random.Generator
-    ) -> tuple[NDArray[np.int64], Array | None]:
-        indices, best = best_arms(self.score(moment), directions, arms, rng)
-        return indices, best if self.exploration == 1.0 else None
+    def select_many(self, view: View, rows: Array, directions: Any, arms: int, rng: Any) -> Selections:
+        tied, best = best_arms(self.score(view.belief), directions, arms)
+        return Selections(tied, best if self.exploration == 1.0 else None)
 
-    def worst_case(self, moment: Moment) -> str:
+    def worst_case(self, belief: Belief[Any]) -> str:
         if self.exploration < 1.0:
             return (
                 f"With exploration={self.exploration:g} < 1 no regret bound is known in advance: an action that may "
                 "be the best can be ignored forever."
             )
-        theorem = moment.rule.regret_theorem_alpha
+        theorem = belief.regret_theorem_alpha
         # The best of several closed forms is at most that of the theorem, if it is among them.
         acts_on = self.alpha if isinstance(self.alpha, tuple) else (self.alpha,)
         if theorem is None or not {None, theorem} & set(acts_on):
@@ -160,50 +155,48 @@ class LeastRegretPerInformation(ActingRule):
     """
 
     name = "information-directed sampling"
+    takes = "an OFULSequence"
 
-    def select(self, moment: Moment, field: Field, round_: int) -> Selection:
-        ellipsoid = moment.closed_form
-        optimum = field.maximise(ellipsoid).value
-        return field.maximise(InformationPerRegret(ellipsoid, optimum)), optimum
+    def select(self, view: View, offer: Offer, rng: Any) -> Selection:
+        ellipsoid = view.belief.closed_form
+        optimum = offer.maximise(ellipsoid, rng).score
+        return offer.maximise(InformationPerRegret(ellipsoid, optimum), rng)._replace(optimum=optimum)
 
-    def select_many(
-        self, moment: Moment, rows: Array, directions: Any, arms: int, round_: int, rng: np.random.Generator
-    ) -> tuple[NDArray[np.int64], Array | None]:
-        ellipsoid = moment.closed_form
+    def select_many(self, view: View, rows: Array, directions: Any, arms: int, rng: Any) -> Selections:
+        ellipsoid = view.belief.closed_form
         optimum = ellipsoid.maximum(directions).reshape(-1, arms).max(axis=1)
         score = InformationPerRegret(ellipsoid, np.repeat(optimum, arms))
-        return best_arms(score, directions, arms, rng)[0], optimum
-
-    def worst_case(self, moment: Moment) -> str:
-        return "No a priori regret bound is computed for information-directed sampling."
+        return Selections(best_arms(score, directions, arms)[0], optimum)
 
 
 class Thompson(ActingRule):
-    """Draw θ̃ ~ N(θ̂_α, v²V_α⁻¹), v = σ√(9 d ln(t/δ)), and play argmax φᵀθ̃, in round t, at α = α₀."""
+    """Draw θ̃ ~ N(θ̂_α, v²V_α⁻¹), v = σ√(9 d ln(t/δ)), and play argmax φᵀθ̃, in round t, at α = α₀.
+
+    How probable each arm was before the draw is not computed, so that choices have no probabilities.
+    """
 
     name = "Thompson sampling"
     randomised = True
+    takes = "a MartingaleMixture, GeneralLambda or OFULSequence"
 
-    def check(self, moment: Moment) -> None:
-        super().check(moment)
-        if moment.rule.dim is None:
+    def check(self, belief: Belief[Any]) -> None:
+        super().check(belief)
+        if belief.model.dim is None:
             raise NoTheory(
                 f"{self.name} draws a parameter vector, which kernel models do not have: use features, such as a "
                 "RandomFourier map"
             )
 
-    def select(self, moment: Moment, field: Field, round_: int) -> Selection:
-        return field.maximise(Point(self.draw(moment, field.rng, round_))), None
+    def select(self, view: View, offer: Offer, rng: Any) -> Selection:
+        return offer.maximise(self.drawn(view, rng), rng)._replace(marginal=False)
 
-    def draw(self, moment: Moment, rng: np.random.Generator, round_: int) -> Array:
-        """A random parameter, (d,)."""
-        rule = moment.rule
-        assert rule.sigma is not None
-        assert rule.dim is not None
-        spread = rule.sigma * math.sqrt(9.0 * rule.dim * math.log(round_ / rule.delta))
-        return moment.closed_form.sample(rng, spread)
+    def drawn(self, view: View, rng: Any) -> Any:
+        """A random parameter, as a score."""
+        belief, dim = view.belief, view.belief.model.dim
+        assert dim is not None
+        return belief.sampled(rng, math.sqrt(9.0 * dim * math.log(view.round / belief.delta)))
 
-    def worst_case(self, moment: Moment) -> str:
+    def worst_case(self, belief: Belief[Any]) -> str:
         return "Its regret is O(d^{3/2}√T) up to logarithms (Agrawal & Goyal 2013); the constant is not computed."
 
 
@@ -213,8 +206,8 @@ class Uniformly(ActingRule):
     name = "uniform sampling"
     randomised = True
 
-    def select(self, moment: Moment, field: Field, round_: int) -> Selection:
-        return field.sample(), None
+    def select(self, view: View, offer: Offer, rng: Any) -> Selection:
+        return offer.uniform(rng)
 
-    def worst_case(self, moment: Moment) -> str:
+    def worst_case(self, belief: Belief[Any]) -> str:
         return "Its regret grows linearly in time."

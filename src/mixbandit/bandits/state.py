@@ -26,7 +26,9 @@ from mixbandit.bandits import persistent
 from mixbandit.bandits.choice import Choice, number_of
 from mixbandit.bandits.crowd import Crowd
 from mixbandit.errors import InvalidInput
-from mixbandit.sequences import Moment, seen_refuted
+from mixbandit.predictors import Predictor
+from mixbandit.search import ArmsOffer
+from mixbandit.sequences import Belief, Rewards
 
 # More pending choices than this are summed up.
 MOST_ROWS = 16
@@ -39,17 +41,24 @@ class Held(NamedTuple):
     sigma: float | None
 
 
-class Anticipated(NamedTuple):
-    """The moment as if choices that are still pending had returned their expected rewards."""
+class Known(NamedTuple):
+    """What a decision is made from."""
 
-    moment: Moment
+    belief: Belief[Any]
+    predictor: Predictor | None
+
+
+class Anticipated(NamedTuple):
+    """What is known as if choices that are still pending had returned their expected rewards."""
+
+    known: Known
     up_to: int  # choices with smaller numbers are included
 
 
 class State(NamedTuple):
     """What a policy has seen, what is pending, and what is known about refutations."""
 
-    moment: Moment  # what the told rewards leave possible
+    moment: Belief[Any]  # what the told rewards leave possible
     seed: int  # randomness comes from it and the round
     rounds: int = 0  # choices made, pending and cancelled ones included
     pending: persistent.Map = persistent.EMPTY  # choices by number
@@ -64,6 +73,7 @@ class State(NamedTuple):
     since: int = 0  # choices from this number on were made at this moment
     crowd: Crowd | None = None  # the feature rows of the pending choices, once there are many
     reordered: bool = False  # whether rewards were ever learnt in another order than that of play
+    predictor: Predictor | None = None  # what the told rewards lead to expect, if the policy was given a predictor
 
     def awaited(self, choice: Choice | str | int, *, held: bool = False) -> Choice:
         """The choice that waits for its reward or, if `held`, whose reward is held back; InvalidInput for others."""
@@ -83,11 +93,19 @@ class State(NamedTuple):
             raise InvalidInput(f"choice {found.id} has already been told; its reward waits for earlier choices")
         return found
 
-    def learnt(self, moment: Moment) -> State:
+    def learnt(self, moment: Belief[Any]) -> State:
         """With other data; what was anticipated from the old data is dropped."""
         self._close_moment()
-        refuted = self.refuted or seen_refuted(self.moment)
+        refuted = self.refuted or self.moment.seen_refuted
         return self._replace(moment=moment, anticipated=None, since=self.rounds, refuted=refuted)
+
+    def absorbed(self, rewards: Rewards) -> State:
+        """After rewards that belong to no choice."""
+        predictor = self.predictor
+        if predictor is not None:
+            for row, value in zip(rewards.rows, rewards.values.tolist(), strict=True):
+                predictor = predictor.after(ArmsOffer(row[None]), 0, value)
+        return self.learnt(self.moment.after(*rewards))._replace(predictor=predictor)
 
     def _close_moment(self) -> None:
         """Compute the bounds of pending choices that were made at this moment, so that they no longer hold it."""
@@ -116,7 +134,15 @@ class State(NamedTuple):
         return State(
             moment, self.seed, self.rounds, pending, held, settled, widths, self.searched, refuted, self.history,
             self.warm, None, self.rounds, self._crowd_without(choices), self._reorders(choices, pending),
+            self._predictor_after(choices, rewards),
         )  # fmt: skip
+
+    def _predictor_after(self, choices: list[Choice], rewards: Array) -> Predictor | None:
+        predictor = self.predictor
+        if predictor is not None:
+            for choice, reward in zip(choices, rewards.tolist(), strict=True):
+                predictor = predictor.after(choice.played(), 0, reward)
+        return predictor
 
     def _reorders(self, choices: list[Choice], pending: persistent.Map) -> bool:
         """Whether rewards are, or were, learnt before those of earlier choices."""
@@ -134,8 +160,8 @@ class State(NamedTuple):
     def _weights(self, levels: list[float | None]) -> Array | None:
         if not any(levels):  # levels are positive
             return None
-        own = self.moment.rule.sigma
-        return self.moment.rule.weights(np.array([own if level is None else level for level in levels], dtype=float))
+        own = self.moment.sigma
+        return self.moment.weights(np.array([own if level is None else level for level in levels], dtype=float))
 
     def holding(self, choices: list[Choice], rewards: Array, levels: list[float | None]) -> State:
         """After these rewards, which count once no earlier choice is pending."""
@@ -164,7 +190,7 @@ class State(NamedTuple):
         return self._replace(settled=settled, widths=widths, refuted=refuted)
 
     def _settled(self, choices: list[Choice]) -> tuple[int, float | None, bool]:
-        widths, refuted = self.widths, self.refuted or seen_refuted(self.moment)
+        widths, refuted = self.widths, self.refuted or self.moment.seen_refuted
         for choice in choices:
             known = choice.known
             widths = None if widths is None or known.width is None else widths + known.width
@@ -206,7 +232,7 @@ def parse_told(
         # Numpy's floats are floats, too; looking for other kinds of numbers takes longer.
         number = float(reward) if isinstance(reward, float) else as_reward(reward, "reward")
         values = np.array([number])
-        if sigma is None and state.moment.rule.value_range is None and -LARGEST_DATUM <= number <= LARGEST_DATUM:
+        if sigma is None and state.moment.value_range is None and -LARGEST_DATUM <= number <= LARGEST_DATUM:
             return choices, values, _NO_LEVEL  # the usual case, without further checks
     else:
         given = _several(choice)
@@ -217,14 +243,14 @@ def parse_told(
         if len({each.number for each in choices}) != len(choices):
             raise InvalidInput("a choice occurs twice in one call")
     check_finite(values, "reward", LARGEST_DATUM)
-    check_within(values, state.moment.rule.value_range, "reward")
+    check_within(values, state.moment.value_range, "reward")
     if sigma is None:
         return choices, values, [None] * len(choices)
     levels = positive_array(sigma, "sigma").ravel()
     if len(levels) not in (1, len(choices)):
         raise InvalidInput(f"sigma must be one number or {len(choices)}, got {len(levels)}")
     known = np.broadcast_to(levels, (len(choices),))
-    check_finite(state.moment.rule.weights(known) * values, "reward", LARGEST_DATUM)
+    check_finite(state.moment.weights(known) * values, "reward", LARGEST_DATUM)
     return choices, values, known.tolist()
 
 

@@ -33,7 +33,7 @@ from mixbandit._schema import (
     require,
     tagged,
 )
-from mixbandit.actions import REGION, Arms, Box, Region, region_from_state_dict
+from mixbandit.actions import REGION, Region, region_from_state_dict
 from mixbandit.bandits import persistent
 from mixbandit.bandits.choice import CHOICE, Choice
 from mixbandit.bandits.history import HISTORY, history_from_state, history_state
@@ -135,37 +135,37 @@ def recalled(fresh: State, stored: Mapping[str, Any], actions: Region | None) ->
 
 def _inside(warm: Array | None, actions: Region | None) -> Array | None:
     """Where searches may start: in the box, whatever a file says."""
-    if warm is None or not isinstance(actions, Box) or warm.shape[1] != actions.dim:
+    if warm is None or actions is None or actions.rows is not None or warm.shape[1] != actions.dim:
         return warm
     return np.clip(warm, actions.low, actions.high)
 
 
 def _check_fit(state: State, actions: Region | None) -> None:
     """Refuse choices, a history and starting points that these features could not have led to."""
-    model, width = state.moment.model, state.moment.model.dim_in
+    belief, width = state.moment, state.moment.model.dim_in
     for choice in persistent.values(state.pending):
         where = f"choice {choice.id}"
         require(len(choice.row) == width, where, f"must have {width} entries, got {len(choice.row)}")
-        model.check_learnable(model.directions(choice.row[None]))
+        belief.model.check_learnable(belief.directions(choice.row[None]))
         waiting: Held | None = persistent.get(state.held, choice.number)
         if waiting is not None:
-            weight = 1.0 if waiting.sigma is None else state.moment.rule.weights(np.array(waiting.sigma))
+            weight = 1.0 if waiting.sigma is None else belief.weights(np.array(waiting.sigma))
             check_finite(np.asarray(weight * waiting.reward), f"the reward of {where}", LARGEST_DATUM)
-            check_within(np.array([waiting.reward]), state.moment.rule.value_range, f"the reward of {where}")
+            check_within(np.array([waiting.reward]), belief.value_range, f"the reward of {where}")
     for number, chosen in persistent.items(state.history):
         region = actions if chosen.region is None else chosen.region
         fits = region is not None and len(chosen.row) == region.dim == width
         require(
             fits, f"choice {number} of the history", f"must have {width} entries, and so must what it was chosen from"
         )
-        model.directions(chosen.row[None])
-        if isinstance(chosen.region, Arms):
-            model.directions(chosen.region.actions)
+        belief.directions(chosen.row[None])
+        if chosen.region is not None and chosen.region.rows is not None:
+            belief.directions(chosen.region.rows)
     if state.warm is not None:
         fits = state.warm.shape[1] == width
         require(fits, "warm", f"must have {width} columns, got {state.warm.shape}")
-    if isinstance(actions, Arms) and actions.dim == width:
-        model.directions(actions.actions)
+    if actions is not None and actions.rows is not None and actions.dim == width:
+        belief.directions(actions.rows)
 
 
 def difference(one: Storable, other: Storable) -> str | None:

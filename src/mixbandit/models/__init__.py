@@ -15,12 +15,14 @@ from mixbandit.data import OBSERVATIONS, STATISTICS
 from mixbandit.errors import InvalidInput
 from mixbandit.features import FEATURES, as_feature_map, features_from_state_dict
 from mixbandit.kernels import KERNEL, as_kernel, is_kernel, kernel_from_state_dict
-from mixbandit.models.base import Directed, Model, Unlayered
+from mixbandit.models.base import BoxModel, DataModel, Directed, Model, Unlayered, box_model
 from mixbandit.models.features import FeatureModel
 from mixbandit.models.kernels import KernelListModel, KernelModel
 
 __all__ = [
     "MODEL",
+    "BoxModel",
+    "DataModel",
     "Directed",
     "FeatureModel",
     "KernelListModel",
@@ -28,6 +30,7 @@ __all__ = [
     "Model",
     "Unlayered",
     "as_model",
+    "box_model",
     "check_model",
     "feature_model",
     "model_from_state_dict",
@@ -35,9 +38,9 @@ __all__ = [
 ]
 
 
-def as_model(given: Any, dim_in: int | None = None) -> Model:
+def as_model(given: Any, dim_in: int | None = None) -> DataModel:
     """The model of a feature map, of d-dimensional vectors taken as they are, of a kernel, or of a list of kernels."""
-    if isinstance(given, Model):
+    if isinstance(given, DataModel):
         return given
     if isinstance(given, list | tuple) and given and all(map(is_kernel, given)):
         members = [as_model(kernel, dim_in) for kernel in given]
@@ -52,7 +55,7 @@ def as_model(given: Any, dim_in: int | None = None) -> Model:
     return FeatureModel(as_feature_map(given))
 
 
-def single_model(given: Any) -> Model:
+def single_model(given: Any) -> DataModel:
     """The same, for what does not work with a list of kernels."""
     model = as_model(given)
     if isinstance(model, KernelListModel):
@@ -87,7 +90,7 @@ def check_model(stored: Fields, where: str) -> None:
         require(stored[name] is not None, where, f"lacks {name!r}")
 
 
-def model_from_state_dict(state: Mapping[str, Any], features: Any = None) -> Model:
+def model_from_state_dict(state: Mapping[str, Any], features: Any = None) -> DataModel:
     """The model in a sequence's state, already checked; pass `features` again if they are a user's function."""
     if state["kernel"] is None and state["kernels"] is None:
         return FeatureModel(features_from_state_dict(state["features"], features))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mixbandit._checks import LARGEST_ENTRY, Array
+from mixbandit._checks import LARGEST_ENTRY, Array, as_rows
 from mixbandit.data import Data
+from mixbandit.errors import InvalidInput
 from mixbandit.features import FeatureMap, Layer
 from mixbandit.kernels import Kernel
 
@@ -50,12 +51,11 @@ class Unlayered:
         return None
 
 
-class Model(Unlayered, abc.ABC):
-    """What ties actions to a confidence set: features or a kernel."""
+class Model(abc.ABC):
+    """What ties actions to a confidence set, as far as arms need it: an opaque direction for every row."""
 
     features: FeatureMap | None = None
     kernel: Kernel | None = None
-    stores: ClassVar[str]  # the name of its data in the state of a sequence
 
     @property
     @abc.abstractmethod
@@ -63,9 +63,9 @@ class Model(Unlayered, abc.ABC):
         """What is assumed of the expected reward, as a sentence."""
 
     @property
-    @abc.abstractmethod
     def given(self) -> str:
         """The same after "given"."""
+        return self.claim
 
     @property
     @abc.abstractmethod
@@ -73,47 +73,70 @@ class Model(Unlayered, abc.ABC):
         """The length of an action row, context included; None while that is not known."""
 
     @property
-    @abc.abstractmethod
     def dim(self) -> int | None:
-        """The number of features; None for a kernel."""
+        """The number of features; None where there is none, as for a kernel."""
+        return None
+
+    @abc.abstractmethod
+    def directions(self, actions: Array, largest: float = LARGEST_ENTRY) -> Any:
+        """The directions of rows (n, dim_in) that have been checked; InvalidInput if they are larger than `largest`."""
+
+    def check_learnable(self, directions: Any, weights: Array | None = None) -> None:
+        """Refuse directions so large, once they are weighted, that nothing can be learnt from them."""
+        return
+
+    def checked(self, actions: ArrayLike) -> Array:
+        """Action rows, (n, dim_in), from user input."""
+        assert self.dim_in is not None
+        return as_rows(actions, self.dim_in, "actions")
+
+    def of_width(self, width: int) -> Self:
+        """The model for action rows of this length, where any would do."""
+        return self
+
+
+class DataModel(Model):
+    """A model with the data that rules learn from, and make sets of."""
+
+    stores: ClassVar[str]  # the name of its data in the state of a sequence
 
     @abc.abstractmethod
     def start(self, memory: Any = None) -> Data:
         """No data yet, but perhaps what a rule remembers besides them."""
 
     @abc.abstractmethod
-    def directions(self, actions: Array, largest: float = LARGEST_ENTRY) -> Any:
-        """The directions of rows (n, dim_in) that have been checked; InvalidInput if they are larger than `largest`."""
+    def linearised(self, actions: Array) -> Linearised:
+        """Directions, and the map from a point per row to the gradient in the action, (n, dim_in)."""
+
+    @abc.abstractmethod
+    def parameters(self, points: Any) -> Array | None:
+        """Points of a set as parameter vectors (n, d); None where there are none."""
+
+    @abc.abstractmethod
+    def difference(self, other: Model) -> str | None:
+        """Why the data of two models do not go together; None if they do."""
+
+    @abc.abstractmethod
+    def state_dict(self) -> dict[str, Any]:
+        """The model as plain values, by the names of `MODEL`."""
+
+    @abc.abstractmethod
+    def data_from_state_dict(self, state: Mapping[str, Any]) -> Data:
+        """The data that a state of a sequence, already checked, describes."""
+
+
+class BoxModel(Unlayered, DataModel):
+    """A model that can be climbed over a box, and bounded over its cells."""
 
     @abc.abstractmethod
     def exchanged(self, base: Array, columns: NDArray[np.int64], values: Array) -> Any:
         """The directions of rows that equal `base` (dim_in,) except for one value at one column each."""
 
     @abc.abstractmethod
-    def linearised(self, actions: Array) -> Linearised:
-        """Directions, and the map from a point per row to the gradient in the action, (n, dim_in)."""
-
-    @abc.abstractmethod
     def restricted(self, row: Array, columns: NDArray[np.int64]) -> Directed:
         """The model of some coordinates of actions; the others are those of `row` (dim_in,)."""
 
-    @abc.abstractmethod
-    def check_learnable(self, directions: Any, weights: Array | None = None) -> None:
-        """Refuse directions so large, once they are weighted, that nothing can be learnt from them."""
-
-    @abc.abstractmethod
-    def checked(self, actions: ArrayLike) -> Array:
-        """Action rows, (n, dim_in), from user input."""
-
-    @abc.abstractmethod
-    def of_width(self, width: int) -> Model:
-        """The model for action rows of this length, where any would do."""
-
-    @abc.abstractmethod
-    def parameters(self, points: Any) -> Array | None:
-        """Points of a set as parameter vectors (n, d); None where there are none."""
-
-    # What branch and bound over a box needs: how far directions stray from those of a cell's centre.
+    # What branch and bound needs: how far directions stray from those of a cell's centre.
 
     @abc.abstractmethod
     def stray(self, centres: Array, half_widths: Array) -> Array | None:
@@ -133,14 +156,9 @@ class Model(Unlayered, abc.ABC):
     def sensitivity(self, centre: Array) -> Array:
         """How much each coordinate matters around an action (1, dim_in), relative to the others, (dim_in,)."""
 
-    @abc.abstractmethod
-    def difference(self, other: Model) -> str | None:
-        """Why the data of two models do not go together; None if they do."""
 
-    @abc.abstractmethod
-    def state_dict(self) -> dict[str, Any]:
-        """The model as plain values, by the names of `MODEL`."""
-
-    @abc.abstractmethod
-    def data_from_state_dict(self, state: Mapping[str, Any]) -> Data:
-        """The data that a state of a sequence, already checked, describes."""
+def box_model(model: Model) -> BoxModel:
+    """The model, if it can be searched over a box; InvalidInput otherwise."""
+    if not isinstance(model, BoxModel):
+        raise InvalidInput(f"a box needs a model with gradients, a BoxModel, got {model.given}: choose among arms")
+    return model

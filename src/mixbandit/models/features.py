@@ -13,11 +13,11 @@ from mixbandit._checks import LARGEST_DATUM, LARGEST_ENTRY, Array, as_rows, chec
 from mixbandit._schema import require
 from mixbandit.data import Factor
 from mixbandit.features import FeatureMap, Identity, Layer
-from mixbandit.models.base import Model
+from mixbandit.models.base import BoxModel, Model
 
 
 @dataclass(frozen=True)
-class FeatureModel(Model):
+class FeatureModel(BoxModel):
     """Expected rewards φ(a)ᵀθ: directions are feature vectors."""
 
     features: FeatureMap

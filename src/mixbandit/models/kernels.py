@@ -15,11 +15,11 @@ from mixbandit._schema import require
 from mixbandit.data import Alternatives, AlternativeSections, Observations, Sections
 from mixbandit.errors import InvalidInput
 from mixbandit.kernels import Kernel
-from mixbandit.models.base import Directed, Linearised, Model, Unlayered
+from mixbandit.models.base import BoxModel, Directed, Linearised, Model, Unlayered
 
 
 @dataclass(frozen=True)
-class KernelModel(Model):
+class KernelModel(BoxModel):
     """Expected rewards f(a), f in the function space of a kernel: directions are its sections."""
 
     kernel: Kernel
@@ -112,7 +112,7 @@ class KernelModel(Model):
 
 
 @dataclass(frozen=True)
-class KernelListModel(Model):
+class KernelListModel(BoxModel):
     """Expected rewards f(a), f in the function space of one of several kernels: directions have one part for each."""
 
     members: tuple[KernelModel, ...]

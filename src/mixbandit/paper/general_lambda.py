@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 
 from mixbandit._checks import LARGEST_MULTIPLIER, Array, as_number, as_range, nonnegative, positive, probability, shown
+from mixbandit._lazy import setting
 from mixbandit._schema import require
 from mixbandit.data import Data, Factor, Spectrum, length, numerical_rank
 from mixbandit.errors import InvalidInput
@@ -36,9 +37,9 @@ from mixbandit.features import FeatureMap
 from mixbandit.mixtures import LinearMixture, Standard, log_det, not_storable
 from mixbandit.models import FeatureModel, feature_model
 from mixbandit.sequences import Audit
-from mixbandit.sequences.base import ResidualBallSequence, setting
+from mixbandit.sequences.base import ResidualBallSequence
 from mixbandit.sequences.refutation import NoiseTest, parts_of_tests, scales_of
-from mixbandit.sequences.response import Response
+from mixbandit.sequences.response import Affine, Response
 from mixbandit.sequences.rules import BallRule
 from mixbandit.sets import ResidualBall
 
@@ -59,6 +60,7 @@ class GeneralLambdaRule(BallRule):
     """
 
     kind = "general lambda"
+    theories = ("Thompson sampling",)
 
     def __init__(
         self,
@@ -218,7 +220,7 @@ class GeneralLambda(ResidualBallSequence):
         model, bound = feature_model(features, "GeneralLambda"), positive(norm_bound, "norm_bound")
         self._rule = GeneralLambdaRule(model, level, bound, probability(delta, "delta"), weight, prior)
         ends = None if reward_range is None else as_range(reward_range, "reward_range")
-        super().__init__(self._rule, Response(range=ends), on_empty)
+        super().__init__(self._rule, Affine(range=ends), on_empty)
 
     def constraint(self) -> tuple[Array, Array, float]:
         """P (d, d), q (d,) and s of the set θᵀPθ − 2qᵀθ + s ≤ 0, in the paper's units."""

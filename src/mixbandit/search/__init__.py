@@ -6,27 +6,31 @@ A score is a function of directions: those of arms are computed once, and gradie
 from mixbandit.search.arms import TIE_TOLERANCE, BestArm, best_arm, best_arms
 from mixbandit.search.box import QUICK, THOROUGH, BoxOptimum, Effort, search_box
 from mixbandit.search.branch_and_bound import MOST_CORNERS, Reach, bound_over_box, can_bound, free_dimensions
-from mixbandit.search.fields import ArmsField, BoxField, Entropy, Field, Found
+from mixbandit.search.offers import SHARES, ArmsOffer, BoxOffer, Entropy, Offer, Selection, Selections, Shares, Stream
 from mixbandit.search.scores import Advantage, InformationPerRegret, Pessimism, Score
 
 __all__ = [
     "MOST_CORNERS",
     "QUICK",
+    "SHARES",
     "THOROUGH",
     "TIE_TOLERANCE",
     "Advantage",
-    "ArmsField",
+    "ArmsOffer",
     "BestArm",
-    "BoxField",
+    "BoxOffer",
     "BoxOptimum",
     "Effort",
     "Entropy",
-    "Field",
-    "Found",
     "InformationPerRegret",
+    "Offer",
     "Pessimism",
     "Reach",
     "Score",
+    "Selection",
+    "Selections",
+    "Shares",
+    "Stream",
     "best_arm",
     "best_arms",
     "bound_over_box",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,30 +19,28 @@ _MANY = 64
 
 
 class BestArm(NamedTuple):
-    arm: int
+    arms: tuple[int, ...]  # the arm with the largest score, or all that tie, in increasing order
     value: float
     evaluated: int  # arms that were evaluated exactly
 
 
-def best_arm(score: Score, directions: Any, rng: Callable[[], np.random.Generator]) -> BestArm:
-    """An arm with the largest score; ties are broken at random by the generator that `rng` returns."""
+def best_arm(score: Score, directions: Any) -> BestArm:
+    """The arm with the largest score, or the arms that tie."""
     n = len(directions)
     found = score.best(directions, TIE_TOLERANCE)
     if found is not None:
-        return BestArm(*found, 1)
+        return BestArm((found[0],), found[1], 1)
     outer = score.ceiling() if n >= score.screens_from else None
     innermost = score if outer is None else outer
     shell = innermost.shell() if n >= _MANY else None
     ceilings = [each for each in (outer, shell) if each is not None]
     if not ceilings:
-        return _pick(score.maximum(directions), None, rng)
-    return _screened(score, ceilings, directions, rng)
+        return _pick(score.maximum(directions), None)
+    return _screened(score, ceilings, directions)
 
 
-def _screened(
-    score: Score, ceilings: list[Score | Ball], directions: Any, rng: Callable[[], np.random.Generator]
-) -> BestArm:
-    """An arm with the largest score, by ceilings from the tightest to the cheapest: arms below the best are out."""
+def _screened(score: Score, ceilings: list[Score | Ball], directions: Any) -> BestArm:
+    """The arms with the largest score, by ceilings from the tightest to the cheapest: arms below the best are out."""
     alive: NDArray[np.int64] | None = None  # those not out yet; None: all
     known: dict[int, float] = {}  # scores by arm
     limits = np.empty(0)
@@ -57,7 +54,7 @@ def _screened(
         alive, limits = _left(score, known, place if alive is None else int(alive[place]), directions, alive, limits)
     assert alive is not None
     if 2 * len(alive) > len(directions) and len(alive) <= score.evaluates:  # all of them take no longer than these
-        return _pick(score.maximum(directions), None, rng)
+        return _pick(score.maximum(directions), None)
     if len(alive) > score.evaluates:
         # Multipliers of one set are similar: the best arm's gives a tight ceiling for all others.
         leader = max(known, key=known.__getitem__)
@@ -75,8 +72,8 @@ def _screened(
         best = max(known.values())
         done, chunk = done + chunk, 2 * chunk
     if len(known) == 1:
-        return BestArm(next(iter(known)), best, 1)
-    return _pick(np.array(list(known.values())), np.array(list(known)), rng)
+        return BestArm((next(iter(known)),), best, 1)
+    return _pick(np.array(list(known.values())), np.array(list(known)))
 
 
 def _left(
@@ -90,25 +87,23 @@ def _left(
     return left if alive is None else alive[left], limits[left]
 
 
-def _pick(values: Array, indices: NDArray[np.int64] | None, rng: Callable[[], np.random.Generator]) -> BestArm:
+def _pick(values: Array, indices: NDArray[np.int64] | None) -> BestArm:
     """The best of these values, which belong to all arms or those with these indices."""
     place = int(values.argmax())
     best = float(values[place])
     tied = values >= best - _tie(best)
-    if np.count_nonzero(tied) > 1:
-        places = np.flatnonzero(tied)
-        index = int(rng().choice(places if indices is None else np.sort(indices[places])))
-    else:
-        index = place if indices is None else int(indices[place])
-    return BestArm(index, best, len(values))
+    if np.count_nonzero(tied) == 1:
+        return BestArm((place if indices is None else int(indices[place]),), best, len(values))
+    places = np.flatnonzero(tied)
+    return BestArm(tuple((places if indices is None else np.sort(indices[places])).tolist()), best, len(values))
 
 
 def _tie(best: float) -> float:
     return TIE_TOLERANCE * abs(best) if math.isfinite(best) else 0.0
 
 
-def best_arms(score: Score, directions: Any, arms: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], Array]:
-    """For each group of `arms` directions one with the largest score, and that score; ties are broken at random."""
+def best_arms(score: Score, directions: Any, arms: int) -> tuple[NDArray[np.bool_], Array]:
+    """For each of n groups of `arms` directions which ones tie for the largest score, (n, arms), and that score."""
     groups = len(directions) // arms
     outer = score.ceiling() if arms > 1 else None
     if outer is None:
@@ -126,8 +121,4 @@ def best_arms(score: Score, directions: Any, arms: int, rng: np.random.Generator
     best = values.max(axis=1, keepdims=True)
     with np.errstate(invalid="ignore"):
         tied = values >= best - np.where(np.isfinite(best), TIE_TOLERANCE * np.abs(best), 0.0)
-    indices = values.argmax(axis=1)
-    several = np.flatnonzero(np.count_nonzero(tied, axis=1) > 1)
-    if len(several):
-        indices[several] = (tied[several] * rng.uniform(0.5, 1.0, size=(len(several), arms))).argmax(axis=1)
-    return indices, best[:, 0]
+    return tied, best[:, 0]

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from mixbandit._checks import Array
 from mixbandit.actions import Box
-from mixbandit.models import Model
+from mixbandit.models import BoxModel
 
 # Cells split at once: larger batches vectorise better, smaller ones waste fewer splits. At least this share of the
 # open cells, because all of them are moved every time.
@@ -62,13 +62,13 @@ class Reach:
         return np.asarray(most if self.entries is None else np.minimum(most, remainder @ self.entries))
 
 
-def can_bound(model: Model, box: Box) -> bool:
+def can_bound(model: BoxModel, box: Box) -> bool:
     """Whether the model allows a bound that gets better with smaller cells."""
     one = np.zeros((1, box.dim))
     return model.stray(box.low + one, one) is not None or _has_tangents(model, box)
 
 
-def _has_tangents(model: Model, box: Box) -> bool:
+def _has_tangents(model: BoxModel, box: Box) -> bool:
     one, nothing = np.zeros((1, box.dim)), np.empty(0, dtype=np.int64)
     return free_dimensions(box) <= MOST_CORNERS and model.tangents(box.low + one, one, nothing) is not None
 
@@ -86,7 +86,7 @@ def _free(box: Box) -> NDArray[np.bool_]:
 def bound_over_box(
     h: Convex,
     reach: Reach,
-    model: Model,
+    model: BoxModel,
     box: Box,
     *,
     start: Array | None = None,
@@ -133,7 +133,7 @@ def bound_over_box(
 class _Cells:
     """Bounds on h(φ(a)) over cells, the tightest that the features allow."""
 
-    def __init__(self, h: Convex, reach: Reach, model: Model, box: Box) -> None:
+    def __init__(self, h: Convex, reach: Reach, model: BoxModel, box: Box) -> None:
         self._h, self._reach, self._model = h, reach, model
         self._free = np.flatnonzero(_free(box))
         self._corners: Array | None = None

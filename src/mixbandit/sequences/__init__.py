@@ -3,40 +3,50 @@
 from mixbandit.sequences.base import (
     SEQUENCE,
     ConfidenceSequence,
+    OwnHome,
     ResidualBallSequence,
     Support,
     sequence_from_state_dict,
     sequence_kinds,
-    setting,
 )
 from mixbandit.sequences.bayes import BayesCredible
+from mixbandit.sequences.belief import Belief, Multiplier
 from mixbandit.sequences.bounded import BoundedMixture
 from mixbandit.sequences.igp import IGPSequence
 from mixbandit.sequences.intersection import RunningIntersection
 from mixbandit.sequences.kernel import KernelMixture
+from mixbandit.sequences.learning import Rewards, checked_rewards, learnt
 from mixbandit.sequences.martingale import MartingaleMixture
-from mixbandit.sequences.moment import Moment, seen_refuted
+from mixbandit.sequences.moment import Moment, as_moment
 from mixbandit.sequences.oful import OFULSequence
 from mixbandit.sequences.refutation import Audit
+from mixbandit.sequences.response import Affine, Response
 from mixbandit.sequences.unknown_noise import UnknownNoise
 
 __all__ = [
     "SEQUENCE",
+    "Affine",
     "Audit",
     "BayesCredible",
+    "Belief",
     "BoundedMixture",
     "ConfidenceSequence",
     "IGPSequence",
     "KernelMixture",
     "MartingaleMixture",
     "Moment",
+    "Multiplier",
     "OFULSequence",
+    "OwnHome",
     "ResidualBallSequence",
+    "Response",
+    "Rewards",
     "RunningIntersection",
     "Support",
     "UnknownNoise",
-    "seen_refuted",
+    "as_moment",
+    "checked_rewards",
+    "learnt",
     "sequence_from_state_dict",
     "sequence_kinds",
-    "setting",
 ]

@@ -6,10 +6,8 @@ a rule (the sets) and a response (from φᵀθ to expected rewards).
 
 from __future__ import annotations
 
-import abc
 import functools
 import math
-import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self, TypeVar
@@ -32,7 +30,8 @@ from mixbandit._checks import (
     shown,
     underflowing,
 )
-from mixbandit._locks import Lock
+from mixbandit._lazy import setting
+from mixbandit._locks import Lock, locked
 from mixbandit._schema import (
     Schema,
     Since,
@@ -62,9 +61,11 @@ from mixbandit.features import FeatureMap, FromCallable
 from mixbandit.kernels import KERNEL, Kernel, kernel_from_state_dict
 from mixbandit.mixtures import COST, MIXTURE, MOST_RESULTS, TRIALS, Mixture, mixture_from_state_dict
 from mixbandit.models import MODEL, check_model, model_from_state_dict
-from mixbandit.sequences.moment import Moment
+from mixbandit.sequences.belief import Belief
+from mixbandit.sequences.learning import Rewards, checked_rewards
+from mixbandit.sequences.moment import Moment, as_moment
 from mixbandit.sequences.refutation import Audit
-from mixbandit.sequences.response import Bounds, Response
+from mixbandit.sequences.response import Affine, Bounds, Response
 from mixbandit.sequences.rules import BallRule, Rule
 from mixbandit.sets import CASES
 
@@ -90,37 +91,41 @@ _CASE_NAMES = np.array(CASES)
 
 
 class Home(Protocol):
-    """Where a sequence's moment is kept, and whether the data have been seen to refute the assumptions."""
+    """Where a sequence's belief is kept, and whether the data have been seen to refute the assumptions."""
 
-    moment: Moment
     refuted: bool
-    lock: Lock  # held while the moment changes
+
+    @property
+    def moment(self) -> Any: ...
+
+    def absorb(self, rewards: Rewards) -> None:
+        """Learn rewards that were checked."""
+        ...
 
 
-class _OwnHome:
+class OwnHome:
     """The home of a standalone sequence."""
 
-    def __init__(self, moment: Moment) -> None:
+    def __init__(self, moment: Any) -> None:
         self.moment, self.refuted, self.lock = moment, False, Lock()
 
+    @locked
+    def absorb(self, rewards: Rewards) -> None:
+        self.moment = self.moment.after(*rewards)
 
-def setting(path: str, doc: str) -> Any:
-    """A read-only attribute that is kept elsewhere in the object."""
-    return property(operator.attrgetter(path), doc=doc)
 
-
-class ConfidenceSequence(abc.ABC):
+class ConfidenceSequence:
     """Error bars for φ(a)ᵀθ*, from rewards r = φ(a)ᵀθ* + noise."""
 
     keywords: ClassVar[tuple[str, ...]] = ()  # the settings of a sequence, in the order in which they are compared
-    advice: ClassVar[str]  # what a user can do about a refutation
+    advice: ClassVar[str] = "state weaker assumptions"  # what a user can do about a refutation
 
     features: FeatureMap | None = setting("moment.model.features", "The feature map φ; None for a kernel.")
     kernel: Kernel | None = setting("moment.model.kernel", "The kernel; None for features.")
     dim_in: int | None = setting("moment.model.dim_in", "The length of an action row; None while it is not known.")
-    delta: float = setting("moment.rule.delta", "The probability that bounds ever fail, if the assumptions hold.")
+    delta: float = setting("moment.delta", "The probability that bounds ever fail, if the assumptions hold.")
     guarantee: str = setting(
-        "moment.rule.guarantee",
+        "moment.guarantee",
         '"anytime": under the assumptions, at all times at once with probability ≥ 1−δ, whatever chose the actions. '
         '"bayesian": only on average over a prior.',
     )
@@ -147,21 +152,21 @@ class ConfidenceSequence(abc.ABC):
         "what its data say now; policies, tuners and certificates remember.",
     )
 
-    def __init__(self, rule: Rule, response: Response | None = None, on_empty: str = "raise") -> None:
+    def __init__(self, rule: Rule | Belief[Any], response: Response | None = None, on_empty: str = "raise") -> None:
+        """From a rule and a response; or from a belief of your own, before any reward."""
         self.on_empty = on_empty
         self.silent = False  # True where the caller reports refuted assumptions
-        moment = Moment(rule.model, rule, Response() if response is None else response, rule.start())
-        self._home: Home = _OwnHome(moment)
+        self._home: Home = OwnHome(rule if isinstance(rule, Belief) else _started(rule, response))
 
     def __repr__(self) -> str:
         model = self.moment.model
-        of = repr(model.kernel) if model.dim is None else f"dim={model.dim}"
-        settings = f"{of}, {self.moment.rule.stated()}, delta={self.delta:g}, t={self.t}"
+        of = f"dim={model.dim}" if model.kernel is None else repr(model.kernel)
+        settings = f"{of}, {self.moment.stated()}, delta={self.delta:g}, t={self.t}"
         return f"{type(self).__name__}({settings})"
 
     @property
-    def moment(self) -> Moment:
-        """The sequence as it is now, as a value."""
+    def moment(self) -> Any:
+        """The sequence as it is now, as a value: a `Moment`, or another `Belief`."""
         return self._home.moment
 
     def live_in(self, home: Home) -> Self:
@@ -169,7 +174,7 @@ class ConfidenceSequence(abc.ABC):
 
         A sequence that already lives in another home stays there; a copy is returned instead.
         """
-        new = self if isinstance(self._home, _OwnHome) else self.copy()
+        new = self if isinstance(self._home, OwnHome) else self.copy()
         new._home = home
         return new
 
@@ -180,9 +185,7 @@ class ConfidenceSequence(abc.ABC):
         `sigma` states the noise level of these rewards if it is not the sequence's: one number or one
         per reward, known before the rewards are. On an error nothing changes.
         """
-        home = self._home
-        with home.lock:
-            home.moment = home.moment.learnt(actions, rewards, sigma)
+        self._home.absorb(checked_rewards(self.moment, actions, rewards, sigma))
         return self
 
     def after(self, actions: ArrayLike, rewards: ArrayLike, sigma: ArrayLike | None = None) -> Self:
@@ -206,11 +209,13 @@ class ConfidenceSequence(abc.ABC):
     @underflowing
     def support(self, actions: ArrayLike, alpha: float | Sequence[float] | None = None) -> Support:
         """Upper bounds with maximisers and gradients."""
-        moment, known = self._asked(alpha)
+        asked, known = self._asked(alpha)
+        moment: Moment = as_moment(asked)
         rows = moment.model.checked(actions)
         directions, pullback = moment.model.linearised(rows)
         found = moment.at(known).support(directions)
-        bounds, grad = moment.response.upper(found.value), pullback(found.points)
+        bounds = moment.response.upper(found.value)
+        grad = moment.response.slope(found.value)[:, None] * pullback(found.points)
         case = _CASE_NAMES[found.case]
         if bounds.capped is not None and bounds.capped.any():
             grad = np.where(bounds.capped[:, None], 0.0, grad)
@@ -223,7 +228,7 @@ class ConfidenceSequence(abc.ABC):
     def contains(self, theta: ArrayLike, *, rtol: float = 1e-9) -> bool:
         """Whether the set contains θ; `rtol` allows for rounding at its border."""
         point, slack = _as_parameter(theta, self.moment.model.dim), nonnegative(rtol, "rtol")
-        return self.moment.rule.set(self.moment.data).contains(point, slack)
+        return bool(self.moment.rule.set(self.moment.data).contains(point, slack))
 
     @underflowing
     def merge(self, other: Self) -> Self:
@@ -247,7 +252,7 @@ class ConfidenceSequence(abc.ABC):
         difference = new.difference(like)
         if difference is not None:
             raise NotMergeable(f"the sequences differ in {difference}")
-        new._home = _OwnHome(new.moment.with_data(merged))
+        new._home = OwnHome(new.moment.with_data(merged))
         return new
 
     def difference(self, other: ConfidenceSequence) -> str | None:
@@ -263,7 +268,7 @@ class ConfidenceSequence(abc.ABC):
         """An independent sequence at the same moment."""
         new = object.__new__(type(self))
         new.__dict__.update(self.__dict__)
-        new._home = _OwnHome(self.moment)
+        new._home = OwnHome(self.moment)
         return new
 
     def settings(self) -> dict[str, Any]:
@@ -292,10 +297,10 @@ class ConfidenceSequence(abc.ABC):
             data = model.data_from_state_dict(stored)  # checked before anything of that size is made
             new = cls(model, **keywords)  # type: ignore[arg-type]
             data = new.moment.rule.recalled(stored, data)
-        new._home = _OwnHome(new.moment.with_data(data))
+        new._home = OwnHome(new.moment.with_data(data))
         return new
 
-    def _asked(self, alpha: float | Sequence[float] | None) -> tuple[Moment, Any]:
+    def _asked(self, alpha: float | Sequence[float] | None) -> tuple[Any, Any]:
         """The moment, and the multiplier for bounds at it, checked; raises or warns if the set is empty."""
         moment = self.moment
         known = None if alpha is None else moment.check_multiplier(alpha)
@@ -311,7 +316,8 @@ class ConfidenceSequence(abc.ABC):
     @underflowing
     def audit(self) -> Audit:
         """What the data so far say about the assumptions, at no extra δ; print the result to read it."""
-        return self.moment.audit()
+        found: Audit = self.moment.audit()
+        return found
 
     def refute(self, what: str) -> None:
         """Raise AssumptionsRefuted because of `what`, or warn if the user chose to go on."""
@@ -326,6 +332,11 @@ class ConfidenceSequence(abc.ABC):
         if self.on_empty == "raise":
             raise AssumptionsRefuted(message)
         warn_user(message, AssumptionsRefutedWarning)
+
+
+def _started(rule: Rule, response: Response | None) -> Moment:
+    """The moment before any reward."""
+    return Moment(rule.model, rule, Affine() if response is None else response, rule.start())
 
 
 class ResidualBallSequence(ConfidenceSequence):
@@ -416,7 +427,7 @@ def _of_width(sequence: Kind, width: int | None) -> Kind:
     """A copy for action rows of this length, where any would do."""
     new = sequence.copy()
     if width is not None:
-        new._home = _OwnHome(sequence.moment.of_width(width))
+        new._home = OwnHome(sequence.moment.of_width(width))
     return new
 
 

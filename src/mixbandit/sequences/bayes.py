@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from mixbandit._checks import instance_of, positive, probability
+from mixbandit._lazy import setting
 from mixbandit.data import Data
 from mixbandit.features import FeatureMap
 from mixbandit.mixtures import LinearMixture, Standard
 from mixbandit.models import FeatureModel, feature_model
-from mixbandit.sequences.base import ConfidenceSequence, setting
+from mixbandit.sequences.base import ConfidenceSequence
 from mixbandit.sequences.refutation import NoiseTest, parts_of_tests, scales_of
 from mixbandit.sequences.rules import FixedMultiplier
 from mixbandit.sets import AffineImage, Ellipsoid, SpectralEllipsoid

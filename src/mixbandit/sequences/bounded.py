@@ -37,18 +37,20 @@ from mixbandit._checks import (
     probability,
     shown,
 )
+from mixbandit._lazy import setting
 from mixbandit._schema import require
 from mixbandit.data import Data, KernelSpectrum, Observations
 from mixbandit.errors import InvalidInput
 from mixbandit.features import FeatureMap
 from mixbandit.kernels import Kernel, as_kernel
 from mixbandit.mixtures import MOST_RESULTS, Bank, BoundedPrequential, Forecaster, Mixture, Trials, not_storable
-from mixbandit.models import Model, single_model
+from mixbandit.models import DataModel, single_model
 from mixbandit.sequences import dispersion
-from mixbandit.sequences.base import ON_EMPTY, ConfidenceSequence, setting
+from mixbandit.sequences.base import ON_EMPTY, ConfidenceSequence
+from mixbandit.sequences.learning import Rewards, checked_rewards
 from mixbandit.sequences.moment import Moment
 from mixbandit.sequences.refutation import Audit, parts_of_tests
-from mixbandit.sequences.response import Response
+from mixbandit.sequences.response import Affine, Response
 from mixbandit.sequences.rules import Rule, require_order_free
 from mixbandit.sets import Ellipsoid, Likelihood, LikelihoodSet, Problem
 
@@ -70,7 +72,7 @@ class BoundedRule(Rule):
 
     def __init__(
         self,
-        model: Model,
+        model: DataModel,
         norm_bound: float,
         delta: float,
         ends: tuple[float, float],
@@ -306,7 +308,7 @@ class BoundedMixture(ConfidenceSequence):
             samples=positive_int(samples, "samples", MOST_RESULTS),
             suspects=_suspects(suspects),
         )
-        super().__init__(rule, Response(0.0, rule.value_range), one_of(on_empty, ON_EMPTY, "on_empty"))
+        super().__init__(rule, Affine(0.0, rule.value_range), one_of(on_empty, ON_EMPTY, "on_empty"))
 
     @property
     def mixture(self) -> Bank | Forecaster:
@@ -315,7 +317,8 @@ class BoundedMixture(ConfidenceSequence):
 
     @property
     def _rule(self) -> BoundedRule:
-        return self.moment.rule  # type: ignore[return-value]
+        rule: BoundedRule = self.moment.rule
+        return rule
 
     def update(  # type: ignore[override]
         self, actions: ArrayLike, values: ArrayLike, samples: ArrayLike | None = None, *, sigma: ArrayLike | None = None
@@ -326,9 +329,7 @@ class BoundedMixture(ConfidenceSequence):
         sequence: one number or one per value, which must not depend on the values. `sigma`, which other sequences take,
         is refused. On an error nothing changes.
         """
-        home = self._home
-        with home.lock:
-            home.moment = _learnt(home.moment, actions, values, samples, sigma)
+        self._home.absorb(_checked(self.moment, actions, values, samples, sigma))
         return self
 
     def after(  # type: ignore[override]
@@ -344,11 +345,11 @@ class BoundedMixture(ConfidenceSequence):
         return self._rule.log_evalue(self.moment.data, as_vector(theta, self.moment.model.dim, "theta"))
 
 
-def _learnt(
+def _checked(
     moment: Moment, actions: ArrayLike, values: ArrayLike, samples: ArrayLike | None, sigma: ArrayLike | None
-) -> Moment:
+) -> Rewards:
     if samples is None or sigma is not None:
-        return moment.learnt(actions, values, sigma)
+        return checked_rewards(moment, actions, values, sigma)
     rows = moment.model.checked(actions)
     rewards = as_vector(values, len(rows), "rewards")
     check_finite(rewards, "rewards", LARGEST_DATUM)
@@ -360,7 +361,7 @@ def _learnt(
         raise InvalidInput(f"samples must be one number or have shape ({len(rows)},), got {counts.shape}")
     if not ((counts >= 1.0) & (counts <= MOST_RESULTS) & (counts == np.rint(counts))).all():
         raise InvalidInput(f"samples must be integers from 1 to {MOST_RESULTS:g}, got {shown(samples)}")
-    return moment.after(rows, rewards, np.array(np.broadcast_to(np.sqrt(counts), (len(rows),))))
+    return Rewards(rows, rewards, np.array(np.broadcast_to(np.sqrt(counts), (len(rows),))))
 
 
 def _as_mixture(given: Any) -> Bank | Forecaster:

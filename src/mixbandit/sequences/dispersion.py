@@ -18,7 +18,7 @@ from typing import Protocol
 
 from mixbandit.data import Data
 from mixbandit.mixtures import Bank
-from mixbandit.models import Model
+from mixbandit.models import DataModel
 from mixbandit.sequences.refutation import Audit
 from mixbandit.sequences.response import Response
 from mixbandit.sets import LikelihoodSet, Problem, saturated
@@ -34,7 +34,7 @@ class Testable(Protocol):
 
     delta: float
     norm_bound: float
-    model: Model
+    model: DataModel
 
     def likelihood(self, data: Data) -> Problem: ...
 

@@ -2,15 +2,59 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from mixbandit._lazy import lazy
 from mixbandit.data import Data
+from mixbandit.errors import InvalidInput
 from mixbandit.sequences.refutation import Audit
 from mixbandit.sequences.response import Response
 from mixbandit.sequences.rules import Rule
 from mixbandit.sequences.suspects import is_time_to_test
 
+if TYPE_CHECKING:
+    from mixbandit.sets import ConfidenceSet
 
-class Examined:
+
+class Tested:
+    """What refutes the assumptions: that no parameter is left, unless there are other tests."""
+
+    exact: ConfidenceSet
+    noise_refuted: bool = False  # whether rewards are noisier than stated, by a test at level δ
+    suspect_refuted: bool = False  # whether suspected functions predict the rewards too well for the model to hold
+
+    @lazy
+    def is_empty(self) -> bool:
+        """Whether no parameter is left."""
+        return self.exact.is_empty
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether the data refute the assumptions, by any test that is made at this time."""
+        return self.refutation is not None
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether no test refutes the assumptions, however long it takes."""
+        return not self.is_refuted
+
+    @property
+    def refutation(self) -> str | None:
+        """What refutes the assumptions, in words; None if nothing does."""
+        return "the confidence set is empty" if self.is_empty else None
+
+    @property
+    def seen_refuted(self) -> bool:
+        """Whether a test has been made already, and refutes the assumptions."""
+        known = vars(self)
+        return bool(known.get("is_empty") or known.get("noise_refuted") or known.get("suspect_refuted"))
+
+    def audit(self) -> Audit:
+        """What the data say about the assumptions."""
+        raise InvalidInput(f"{type(self).__name__} has no audit; MartingaleMixture has one")
+
+
+class Examined(Tested):
     """The tests of a rule, each made once."""
 
     rule: Rule

@@ -18,11 +18,12 @@ from __future__ import annotations
 import math
 
 from mixbandit._checks import one_of, positive, positive_int, probability
+from mixbandit._lazy import setting
 from mixbandit.errors import InvalidInput
 from mixbandit.features import FeatureMap
 from mixbandit.kernels import Kernel
-from mixbandit.models import Model, single_model
-from mixbandit.sequences.base import ON_EMPTY, setting
+from mixbandit.models import DataModel, single_model
+from mixbandit.sequences.base import ON_EMPTY
 from mixbandit.sequences.oful import EllipsoidRule, EllipsoidSequence
 
 # The paper's 2/T for T = 1,000 rounds, where nothing is said about them.
@@ -34,7 +35,7 @@ class IGPRule(EllipsoidRule):
 
     kind = "igp"
 
-    def __init__(self, model: Model, sigma: float, norm_bound: float, delta: float, eta: float) -> None:
+    def __init__(self, model: DataModel, sigma: float, norm_bound: float, delta: float, eta: float) -> None:
         super().__init__(model, sigma, norm_bound, delta, 1.0 + eta)
         self.eta = eta
 

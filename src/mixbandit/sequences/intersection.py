@@ -28,6 +28,8 @@ class RunningIntersection:
             raise InvalidInput(
                 f"the bounds of {type(sequence).__name__} do not hold at all times at once and cannot be intersected"
             )
+        if not sequence.moment.stationary:
+            raise InvalidInput(f"{type(sequence).__name__} bounds what changes: its bounds cannot be intersected")
         self.sequence = sequence
         self.actions: Array = sequence.moment.model.checked(actions).copy()
         self.lower: Array = np.full(len(self.actions), -np.inf)

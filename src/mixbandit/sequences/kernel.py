@@ -8,7 +8,7 @@ from typing import Any
 from mixbandit.errors import InvalidInput
 from mixbandit.kernels import Kernel, as_kernel
 from mixbandit.mixtures import Forecaster, Mixture
-from mixbandit.models import KernelListModel, KernelModel, Model, as_model
+from mixbandit.models import DataModel, KernelListModel, KernelModel, as_model
 from mixbandit.sequences.alternatives import AlternativesRule
 from mixbandit.sequences.martingale import MartingaleMixture
 
@@ -55,7 +55,7 @@ class KernelMixture(MartingaleMixture):
             suspects=suspects,
         )
 
-    def _rule_of(self, model: Model, *settings: Any) -> Any:
+    def _rule_of(self, model: DataModel, *settings: Any) -> Any:
         if isinstance(model, KernelListModel):
             return AlternativesRule(model, *settings)
         return super()._rule_of(model, *settings)
@@ -69,7 +69,7 @@ class KernelMixture(MartingaleMixture):
         """The kernels, one or several."""
         model = self.moment.model
         members = model.members if isinstance(model, KernelListModel) else (model,)
-        return tuple(member.kernel for member in members)  # type: ignore[misc]
+        return tuple(member.kernel for member in members)
 
     @property
     def possible_kernels(self) -> tuple[Kernel, ...]:

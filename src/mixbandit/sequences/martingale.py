@@ -7,17 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mixbandit._checks import Array, as_range, multiplier, nonnegative, positive, probability, shown
+from mixbandit._lazy import setting
 from mixbandit._schema import require
 from mixbandit.data import Data, Factor, Ridge, RidgeRegression, widened
 from mixbandit.errors import InvalidInput
 from mixbandit.features import FeatureMap
 from mixbandit.kernels import Kernel, as_kernel
 from mixbandit.mixtures import Cost, Forecaster, Mixture, Prequential, Standard, as_cost, log_det, not_storable
-from mixbandit.models import KernelListModel, Model, as_model
-from mixbandit.sequences.base import ResidualBallSequence, setting
+from mixbandit.models import DataModel, KernelListModel, as_model
+from mixbandit.sequences.base import ResidualBallSequence
 from mixbandit.sequences.quick import Stated, krylov_ball
 from mixbandit.sequences.refutation import NoiseTest, parts_of_tests, scales_of
-from mixbandit.sequences.response import Response
+from mixbandit.sequences.response import Affine
 from mixbandit.sequences.rules import BallRule, looks_quiet, require_order_free
 from mixbandit.sequences.suspects import SuspectTest
 from mixbandit.sets import (
@@ -54,10 +55,11 @@ class MartingaleRule(BallRule):
     """
 
     kind = "martingale"
+    theories = ("Thompson sampling",)
 
     def __init__(
         self,
-        model: Model,
+        model: DataModel,
         sigma: float,
         norm_bound: float,
         delta: float,
@@ -320,9 +322,9 @@ class MartingaleMixture(ResidualBallSequence):
             model, *known, Standard() if mixture is None else mixture, deviation, _suspects(suspects, model)
         )
         ends = None if reward_range is None else as_range(reward_range, "reward_range")
-        super().__init__(rule, Response(deviation, ends), on_empty)
+        super().__init__(rule, Affine(deviation, ends), on_empty)
 
-    def _rule_of(self, model: Model, *settings: Any) -> Any:
+    def _rule_of(self, model: DataModel, *settings: Any) -> Any:
         if isinstance(model, KernelListModel):
             raise InvalidInput("for a list of kernels use KernelMixture")
         return MartingaleRule(model, *settings)
@@ -339,7 +341,7 @@ class MartingaleMixture(ResidualBallSequence):
         return math.sqrt(self._ball_rule.radius2(self.moment.data, self.moment.data.memory))
 
 
-def _suspects(given: Any, model: Model) -> tuple[Kernel, ...]:
+def _suspects(given: Any, model: DataModel) -> tuple[Kernel, ...]:
     if not isinstance(given, list | tuple):
         raise InvalidInput(f"suspects must be a list of kernels, got {shown(given)}")
     if given and model.dim is not None:

@@ -9,12 +9,13 @@ import abc
 import math
 
 from mixbandit._checks import multiplier, one_of, positive, probability
+from mixbandit._lazy import setting
 from mixbandit.data import Data, Factor, widened
 from mixbandit.features import FeatureMap
 from mixbandit.kernels import Kernel
 from mixbandit.mixtures import log_det
-from mixbandit.models import Model, single_model
-from mixbandit.sequences.base import ON_EMPTY, ConfidenceSequence, setting
+from mixbandit.models import DataModel, single_model
+from mixbandit.sequences.base import ON_EMPTY, ConfidenceSequence
 from mixbandit.sequences.refutation import NoiseTest, parts_of_tests, scales_of
 from mixbandit.sequences.rules import FixedMultiplier, looks_quiet
 from mixbandit.sets import Ellipsoid, RidgeEllipsoid, SpectralEllipsoid
@@ -23,7 +24,7 @@ from mixbandit.sets import Ellipsoid, RidgeEllipsoid, SpectralEllipsoid
 class EllipsoidRule(FixedMultiplier):
     """{θ : ‖θ − θ̂_α‖_V ≤ radius}, V = ΦᵀΦ + αI, α fixed in advance; a subclass says which radius."""
 
-    def __init__(self, model: Model, sigma: float, norm_bound: float, delta: float, alpha: float) -> None:
+    def __init__(self, model: DataModel, sigma: float, norm_bound: float, delta: float, alpha: float) -> None:
         super().__init__(model, delta)
         self.sigma: float = sigma
         self.norm_bound, self.alpha = norm_bound, alpha
@@ -71,6 +72,7 @@ class OFULRule(EllipsoidRule):
     """{θ : ‖θ − θ̂_α‖_V ≤ σ√(ln det(ΦᵀΦ/α + I) + 2 ln(1/δ)) + √α B}, V = ΦᵀΦ + αI."""
 
     kind = "oful"
+    theories = ("Thompson sampling", "information-directed sampling")
 
     def radius(self, volume: float, count: int) -> float:
         noise = self.sigma * math.sqrt(volume - 2.0 * math.log(self.delta))

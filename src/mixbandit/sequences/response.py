@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import abc
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from mixbandit._checks import Array
 
 _ROUNDING = 1e-9
+Number = TypeVar("Number", float, Array)
 
 
 class Bounds(NamedTuple):
@@ -29,12 +31,27 @@ class Interval(NamedTuple):
     contradicts: bool = False  # whether a bound lies outside the range, which refutes the assumptions
 
 
-@dataclass(frozen=True)
-class Response:
-    """Expected rewards are φᵀθ up to `deviation`, and lie in `range` where that is known."""
+class Response(abc.ABC):
+    """How expected rewards follow from φᵀθ, the index: by a function that never decreases, up to `deviation`.
+
+    Give `reward`, its `slope`, and `difference`; bounds follow.
+    """
 
     deviation: float = 0.0
-    range: tuple[float, float] | None = None
+    range: tuple[float, float] | None = None  # in which expected rewards lie, where that is known
+    linear: ClassVar[bool] = False  # whether `reward` is linear: then rows may be summed up with their expected rewards
+
+    @abc.abstractmethod
+    def reward(self, index: Number) -> Number:
+        """The expected reward at an index, but for the deviation."""
+
+    @abc.abstractmethod
+    def slope(self, index: Array) -> Array:
+        """The derivative of `reward`."""
+
+    @abc.abstractmethod
+    def difference(self, index: float) -> float:
+        """The most by which one expected reward exceeds another whose index is smaller by at most `index`."""
 
     @property
     def lowest(self) -> float | None:
@@ -48,7 +65,9 @@ class Response:
 
     def upper(self, maximum: Array) -> Bounds:
         """Upper bounds, from the maxima of φᵀθ."""
-        bounds = maximum + self.deviation if self.deviation else maximum
+        bounds = self.reward(maximum)
+        if self.deviation:
+            bounds = bounds + self.deviation
         if self.range is None:
             return Bounds(bounds)
         low, high = self.range
@@ -57,7 +76,9 @@ class Response:
 
     def lower(self, maximum: Array) -> Bounds:
         """Lower bounds, from the maxima of −φᵀθ."""
-        bounds = -maximum - self.deviation if self.deviation else -maximum
+        bounds = self.reward(-maximum)
+        if self.deviation:
+            bounds = bounds - self.deviation
         if self.range is None:
             return Bounds(bounds)
         low, high = self.range
@@ -67,22 +88,36 @@ class Response:
     def interval(self, minimum: Array, maximum: Array) -> Interval:
         """Bounds on both sides, from the minimum and maximum of φᵀθ."""
         if self.range is None and not self.deviation:
-            return Interval(minimum, maximum)
+            return Interval(self.reward(minimum), self.reward(maximum))
         lower, upper = self.lower(-minimum), self.upper(maximum)
         return Interval(lower.values, upper.values, lower.contradicts or upper.contradicts)
 
     def ends(self, minimum: float, maximum: float) -> tuple[float, float, bool]:
         """The same for one action, as numbers."""
         if self.range is None:
-            return minimum - self.deviation, maximum + self.deviation, False
+            return self.reward(minimum) - self.deviation, self.reward(maximum) + self.deviation, False
         found = self.interval(np.array([minimum]), np.array([maximum]))
         return float(found.lower[0]), float(found.upper[0]), found.contradicts
 
     def most(self, maximum: float) -> float:
         """A bound that no expected reward exceeds if φᵀθ never exceeds `maximum`."""
-        most = maximum + self.deviation
+        most = self.reward(maximum) + self.deviation
         return most if self.range is None else min(max(most, self.range[0]), self.range[1])
 
-    def difference(self, maximum: float) -> float:
-        """A bound on the difference of two expected rewards, from the largest difference of φᵀθ."""
-        return maximum + 2.0 * self.deviation
+
+@dataclass(frozen=True)
+class Affine(Response):
+    """Expected rewards are φᵀθ up to `deviation`, and lie in `range` where that is known."""
+
+    deviation: float = 0.0
+    range: tuple[float, float] | None = None
+    linear: ClassVar[bool] = True
+
+    def reward(self, index: Number) -> Number:
+        return index
+
+    def slope(self, index: Array) -> Array:
+        return np.ones_like(index)
+
+    def difference(self, index: float) -> float:
+        return index + 2.0 * self.deviation

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from mixbandit._checks import Array, multiplier, shown
 from mixbandit.data import Data
 from mixbandit.errors import InvalidInput, NotMergeable
-from mixbandit.models import Model
+from mixbandit.models import DataModel
 from mixbandit.sequences import refutation
 from mixbandit.sequences.refutation import Audit, NoiseTest
 from mixbandit.sequences.response import Response
@@ -26,13 +26,14 @@ class Rule(abc.ABC):
 
     kind: ClassVar[str]  # its name in tables of methods
     guarantee: ClassVar[str] = "anytime"
+    theories: ClassVar[tuple[str, ...]] = ()  # the ways of acting that have a theory for its sets, by name
     too_noisy: ClassVar[str] = "the residuals are larger than sigma allows"  # what the noise test finds, in words
     value_range: tuple[float, float] | None = None  # values outside are refused; None: there is no such range
     sigma: float | None = None  # the stated noise level, where one is stated
     sums_up = False  # whether rows, with their expected rewards, may be replaced by others with the same Gram matrix
     regret_theorem_alpha: float | None = None  # α of thm:regret_bound (`regret.worst_case`), where that applies
 
-    def __init__(self, model: Model, delta: float) -> None:
+    def __init__(self, model: DataModel, delta: float) -> None:
         self.model, self.delta = model, delta
         # What tests spend beside the bounds, by name. An empty set costs nothing: then a bound is wrong already.
         self.tests = Parts()
@@ -138,7 +139,7 @@ class FixedMultiplier(Rule):
 class BallRule(Rule):
     """A rule whose set is a residual ball cut by the norm ball; a subclass says which, in `ball_if`."""
 
-    def __init__(self, model: Model, delta: float, norm_bound: float) -> None:
+    def __init__(self, model: DataModel, delta: float, norm_bound: float) -> None:
         super().__init__(model, delta)
         self.norm_bound = norm_bound
 

@@ -27,13 +27,14 @@ from typing import NamedTuple
 import numpy as np
 
 from mixbandit._checks import Array, as_range, nonnegative, positive, probability
+from mixbandit._lazy import setting
 from mixbandit.data import Data
 from mixbandit.errors import InvalidInput
 from mixbandit.features import FeatureMap
 from mixbandit.kernels import Kernel
-from mixbandit.models import Model, single_model
-from mixbandit.sequences.base import ResidualBallSequence, setting
-from mixbandit.sequences.response import Response
+from mixbandit.models import DataModel, single_model
+from mixbandit.sequences.base import ResidualBallSequence
+from mixbandit.sequences.response import Affine
 from mixbandit.sequences.rules import BallRule
 from mixbandit.sets import ResidualBall
 
@@ -56,7 +57,7 @@ class UnknownNoiseRule(BallRule):
 
     kind = "unknown noise"
 
-    def __init__(self, model: Model, norm_bound: float, delta: float, misspecification: float) -> None:
+    def __init__(self, model: DataModel, norm_bound: float, delta: float, misspecification: float) -> None:
         super().__init__(model, delta, norm_bound)
         self.misspecification = misspecification
 
@@ -147,7 +148,7 @@ class UnknownNoise(ResidualBallSequence):
         bound, level = positive(norm_bound, "norm_bound"), probability(delta, "delta")
         self._rule = UnknownNoiseRule(model, bound, level, deviation)
         ends = None if reward_range is None else as_range(reward_range, "reward_range")
-        super().__init__(self._rule, Response(deviation, ends), on_empty)
+        super().__init__(self._rule, Affine(deviation, ends), on_empty)
 
     @property
     def radius(self) -> float:

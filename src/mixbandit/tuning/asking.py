@@ -10,8 +10,7 @@ import numpy as np
 from mixbandit._checks import LARGEST_BATCH, Array, positive_int
 from mixbandit._locks import locked
 from mixbandit.bandits import Choice, Policy, persistent
-from mixbandit.bandits.choosing import nudged
-from mixbandit.sequences import Moment
+from mixbandit.sequences import Belief, as_moment
 from mixbandit.tuning.finals import Confirms
 from mixbandit.tuning.proposing import Experience, Leader, Proposer, as_weights
 from mixbandit.tuning.reports import Failed, Note
@@ -77,7 +76,8 @@ class Asks(Confirms):
 
     def _leader(self) -> Leader | None:
         state = self.state.bandit
-        known = self._experience((state.anticipated or state).moment)
+        anticipated = state.anticipated
+        known = self._experience(state.moment if anticipated is None else anticipated.known.belief)
         if self._proposer is None or known is None:
             return None
         leader = self._proposer.leader(known, _rows(self.policy.pending, self.space))
@@ -116,19 +116,21 @@ class Asks(Confirms):
     def _chosen(self, policy: Policy, count: int) -> list[Choice]:
         """Choices by what was learnt from the values, if there are any, otherwise by the policy's own rule."""
         state = policy.state
-        known = self._experience((state.anticipated or state).moment)
+        anticipated = state.anticipated
+        known = self._experience(state.moment if anticipated is None else anticipated.known.belief)
         if self._proposer is None or known is None:
             return [self._as_configuration(policy, choice) for choice in policy.ask(n=count)]
         choices, avoided = [], [failed.row for failed in self._avoided]
         for _ in range(count):
             pending, rng = _rows(policy.pending, self.space), np.random.default_rng((state.seed, policy.rounds))
             row = self._proposer.propose(known, np.array([*avoided, *pending]).reshape(-1, self.space.dim), rng)
-            moved = nudged(row, self.space.region, list(pending), rng)
+            moved = self.space.region.nudged(row, list(pending), rng)
             choices.append(policy.adopt(row if moved is row else self.space.snapped(moved)))
         return choices
 
-    def _experience(self, moment: Moment) -> Experience | None:
+    def _experience(self, belief: Belief[Any]) -> Experience | None:
         """The values for acting, precise ones counting for more; None if they are not kept."""
+        moment = as_moment(belief)
         if moment.data.observed is None or not moment.t:
             return None
         rows, rewards, weights = moment.data.observed
@@ -179,7 +181,7 @@ class Asks(Confirms):
         if self._proposer is not None and first == 0:
             rows[0] = centre(self.space)
         for row in rows:
-            yield policy.adopt(self.space.snapped(nudged(row, region, list(_rows(policy.pending, self.space)), rng)))
+            yield policy.adopt(self.space.snapped(region.nudged(row, list(_rows(policy.pending, self.space)), rng)))
 
 
 def _rows(choices: Iterable[Choice], space: Space) -> Array:

@@ -15,6 +15,7 @@ import numpy as np
 from mixbandit._checks import Array
 from mixbandit._lazy import lazy
 from mixbandit.bandits.choosing import READING_SEED
+from mixbandit.models import box_model
 from mixbandit.search import search_box
 from mixbandit.sequences import Audit, Moment
 from mixbandit.sets import RidgeEllipsoid, SpectralEllipsoid
@@ -194,5 +195,5 @@ class Judgement:
     def best_estimate(self, warm: Array | None = None) -> Array:
         """The configuration with the best estimate, tried or not, as a row."""
         rng = np.random.default_rng(READING_SEED)
-        found = search_box(self._centre, self.moment.model, self.space.region, rng, warm=warm)
+        found = search_box(self._centre, box_model(self.moment.model), self.space.region, rng, warm=warm)
         return self.space.snapped(found.action)

@@ -10,7 +10,7 @@ import numpy as np
 from mixbandit._checks import SMALLEST_PROBABILITY, Array
 from mixbandit.mixtures import Forecaster, Grid, Mixture, SemiAdaptive
 from mixbandit.models import KernelListModel, as_model
-from mixbandit.sequences import BoundedMixture, Moment
+from mixbandit.sequences import BoundedMixture, Moment, learnt
 from mixbandit.tuning.assumptions import Assumptions, ModelLike, mixture_scales
 from mixbandit.tuning.default_model import MOST_ROWS, default_kernel, default_suspects
 from mixbandit.tuning.evidence import divided
@@ -60,10 +60,11 @@ def certifying(
         low, high = known.reward_range
         # Rewards were checked, but may lie beyond the ends by rounding.
         inside = np.clip(rewards, low - known.offset, high - known.offset)
-        return _bounded(known, space, features).learnt(rows, inside)
+        return learnt(_bounded(known, space, features), rows, inside)
     if learning and stage == 0:
         mixture = Grid([SemiAdaptive(c) for c in mixture_scales(known)])
-    return known.sequence(space, features, mixture, rows=len(rows)).moment.learnt(rows, rewards, levels)
+    moment: Moment = known.sequence(space, features, mixture, rows=len(rows)).moment
+    return learnt(moment, rows, rewards, levels)
 
 
 def _bounded(assumptions: Assumptions, space: Space, features: ModelLike | None) -> Moment:
@@ -71,7 +72,7 @@ def _bounded(assumptions: Assumptions, space: Space, features: ModelLike | None)
     low, high = assumptions.reward_range
     known: dict[str, Any] = {} if features is not None else {"suspects": default_suspects(space)}
     model = as_model(default_kernel(space) if features is None else features, space.dim)
-    return BoundedMixture(
+    moment: Moment = BoundedMixture(
         model,  # type: ignore[arg-type]
         norm_bound=assumptions.norm,
         delta=assumptions.delta,
@@ -80,3 +81,4 @@ def _bounded(assumptions: Assumptions, space: Space, features: ModelLike | None)
         on_empty="inflate",
         **known,
     ).moment
+    return moment

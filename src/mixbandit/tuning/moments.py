@@ -13,6 +13,7 @@ import numpy as np
 
 from mixbandit._checks import positive_int
 from mixbandit.errors import InvalidInput
+from mixbandit.sequences import learnt
 from mixbandit.tuning.judgement import Judgement
 from mixbandit.tuning.recommending import safest
 from mixbandit.tuning.study_certificate import StudyCertificate
@@ -55,7 +56,7 @@ def floors_over_time(
     ends = _ends(len(rewards), looks) if trials.ordered else []
     for start, end in itertools.pairwise([0, *ends[:-1]]):
         levels = None if trials.levels is None else trials.levels[start:end]
-        moment = moment.learnt(trials.rows[start:end], rewards[start:end], levels)
+        moment = learnt(moment, trials.rows[start:end], rewards[start:end], levels)
         seen = trials.first(end)
         if seen.feasible is None or seen.feasible.any():
             found.append(_floor(certificate, Judgement(judgement.space, known, moment, seen)))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mixbandit._checks import Array
 from mixbandit.actions import Box, Levels, MixedBox, OneHot
-from mixbandit.models import Directed
+from mixbandit.models import Directed, box_model
 from mixbandit.search import THOROUGH, Advantage, search_box
 from mixbandit.sequences import Moment
 from mixbandit.tuning.parameters import Categorical
@@ -58,7 +58,9 @@ def still_possible(
     def is_enough(advantage: float) -> bool:
         return moment.response.difference(advantage) >= -_ROUNDING
 
-    def reaches(part: Box, model: Directed = moment.model) -> bool:
+    whole = box_model(moment.model)
+
+    def reaches(part: Box, model: Directed = whole) -> bool:
         return is_enough(search_box(score, model, part, generator, effort=_EFFORT).value)
 
     def reaches_nearby(part: Box, column: int) -> bool:
@@ -76,10 +78,10 @@ def still_possible(
         # First with everything else as recommended, for all choices at once: where that is enough, nothing is searched.
         base = part.snapped(recommended[None])[0]
         base[columns] = 0.0
-        advantages = score.maximum(moment.model.exchanged(base, columns[choices], np.ones(len(choices))))
+        advantages = score.maximum(whole.exchanged(base, columns[choices], np.ones(len(choices))))
         for choice, advantage in zip(choices, advantages, strict=True):
             row[columns], row[columns[choice]] = 0.0, 1.0
-            if is_enough(float(advantage)) or (inner and reaches(inner, moment.model.restricted(row, free))):
+            if is_enough(float(advantage)) or (inner and reaches(inner, whole.restricted(row, free))):
                 yield int(choice)
 
     found = []

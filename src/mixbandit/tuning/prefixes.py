@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mixbandit._checks import Array
-from mixbandit.sequences import Moment
+from mixbandit.sequences import Moment, learnt
 from mixbandit.tuning.runs import Run
 
 # Every one of the first prefixes is looked at, and this many longer ones, evenly spaced on a logarithmic scale.
@@ -45,7 +45,7 @@ def learn_in_order(
     looks.add(n)
     for start, end in _parts(sorted(looks)):
         rows = run.encoded(slice(start, end))
-        moment = moment.learnt(rows, rewards[start:end], None if levels is None else levels[start:end])
+        moment = learnt(moment, rows, rewards[start:end], None if levels is None else levels[start:end])
         if refuted_after is None and end in looks and _refuted(moment, rows[-_LATEST:]):
             refuted_after = moment.t
         progress(end)

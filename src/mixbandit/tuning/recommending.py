@@ -14,6 +14,7 @@ from mixbandit.actions import Arms
 from mixbandit.bandits.choosing import READING_SEED
 from mixbandit.certificates import Certificate, certificate
 from mixbandit.errors import InvalidInput
+from mixbandit.models import box_model
 from mixbandit.search import Pessimism, search_box
 from mixbandit.tuning.default_model import in_words
 from mixbandit.tuning.judgement import Ends, Judgement
@@ -102,7 +103,7 @@ def safest_by_model(judgement: Judgement, warm: Array | None = None) -> Array:
     if judgement.everything is not None:
         return np.asarray(_by_model(judgement, rng, warm).action)
     score = Pessimism(judgement.moment.exact)
-    return search_box(score, judgement.moment.model, judgement.space.region, rng, warm=warm).action
+    return search_box(score, box_model(judgement.moment.model), judgement.space.region, rng, warm=warm).action
 
 
 def likeliest(judgement: Judgement, tried: bool = False) -> Array:

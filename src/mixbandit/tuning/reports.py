@@ -17,7 +17,7 @@ from mixbandit.bandits import persistent
 from mixbandit.bandits.choosing import READING_SEED
 from mixbandit.errors import AssumptionsRefutedWarning, InvalidInput, warn_user
 from mixbandit.mixtures import Forecaster, Mixture
-from mixbandit.sequences import Audit, Moment
+from mixbandit.sequences import Audit, Moment, as_moment
 from mixbandit.tuning.assumptions import Assumptions, ModelLike, check_values
 from mixbandit.tuning.comparing import Comparison, compare
 from mixbandit.tuning.confirming import Finalist
@@ -85,7 +85,7 @@ class Reports:
     @property
     def moment(self) -> Moment:
         """What the tuner acts on, in terms of rewards."""
-        return self.state.bandit.moment
+        return as_moment(self.state.bandit.moment)
 
     @property
     def history(self) -> tuple[Told, ...]:

@@ -23,16 +23,17 @@ from mixbandit._checks import (
     shown,
 )
 from mixbandit._files import read_state, write_state
+from mixbandit._lazy import setting
 from mixbandit._locks import Lock, locked
 from mixbandit._schema import check_type, checked, require
 from mixbandit.bandits import ActingRule, Choice, Optimism, Policy, persistent, policy_from_state_dict
 from mixbandit.bandits.choice import number_of
-from mixbandit.bandits.state import Anticipated
+from mixbandit.bandits.state import Anticipated, Known
 from mixbandit.errors import InvalidInput, reading
 from mixbandit.features import FeatureMap
 from mixbandit.means import precisions
 from mixbandit.mixtures import Forecaster, Mixture
-from mixbandit.sequences import Moment, setting
+from mixbandit.sequences import Moment, as_moment
 from mixbandit.tuning.asking import MOST_FAILED, Asks
 from mixbandit.tuning.assumptions import Assumptions, ModelLike, Stated, acting_alpha, default_mixture, outgrowing
 from mixbandit.tuning.confirming import Finalist
@@ -109,7 +110,9 @@ class Tuner(Asks):
         self._policy = Policy(sequence, self.space.region, rule=acting, **options)  # type: ignore[arg-type]
         self._policy.sequence.silent = True  # the tuner reports refutations itself, in terms of values
         bandit = self._policy.state
-        self.state = TunerState(bandit._replace(moment=outgrowing(self.assumptions, self.space, bandit.moment)))
+        self.state = TunerState(
+            bandit._replace(moment=outgrowing(self.assumptions, self.space, as_moment(bandit.moment)))
+        )
 
     def __repr__(self) -> str:
         return f"Tuner({list(self.space)}, {self.assumptions}, told={self.told}, pending={len(self.pending)})"
@@ -176,7 +179,7 @@ class Tuner(Asks):
             raise InvalidInput(f"the study is to {run.direction}, but this tuner is to {self.assumptions.direction}")
         bandit, kept = self.state.bandit, self.state.history
         levels = run.noise_levels(self.assumptions.sigma)
-        moment, refuted_after = learn_in_order(bandit.moment, run, self.assumptions.reward(run.values), levels)
+        moment, refuted_after = learn_in_order(self.moment, run, self.assumptions.reward(run.values), levels)
         # Confirmations of another run had a part of δ of their own; here they are trials like others.
         for i, (parameters, number) in enumerate(zip(run.configurations, run.values.tolist(), strict=True)):
             level = None if run.levels is None or np.isnan(run.levels[i]) else float(run.levels[i])
@@ -213,7 +216,7 @@ class Tuner(Asks):
         `errors` are standard errors of values, by their places in the moment.
         """
         new, policy = self.copy(), self.policy
-        imagined = None if acting is None else Anticipated(acting, 0)
+        imagined = None if acting is None else Anticipated(Known(acting, None), 0)
         refuted = refuted or moment.is_refuted
         policy.state = policy.state.learnt(moment)._replace(refuted=refuted, warm=warm, anticipated=imagined)
         for row in pending:
@@ -288,7 +291,7 @@ class Tuner(Asks):
             for part in stored["errors"] or ():
                 errors = persistent.put(errors, part["place"], part["sem"])
             bandit = new._policy.state
-            bandit = bandit._replace(moment=outgrowing(new.assumptions, new.space, bandit.moment))
+            bandit = bandit._replace(moment=outgrowing(new.assumptions, new.space, as_moment(bandit.moment)))
             finalists = tuple(Finalist(j, row) for j, row in enumerate(stored["nominated"] or (), 1))
             notes = persistent.EMPTY
             for part in stored["notes"] or ():

@@ -1,0 +1,5 @@
+"""Predictors: what a policy acts on. Nothing is proven about them, and nothing proven rests on them."""
+
+from mixbandit.predictors.base import Prediction, Predictor
+
+__all__ = ["Prediction", "Predictor"]

@@ -1,0 +1,32 @@
+"""The protocol of a predictor."""
+
+from __future__ import annotations
+
+import abc
+from typing import Any, NamedTuple, Self
+
+from mixbandit._checks import Array
+from mixbandit.search import ArmsOffer
+
+
+class Prediction(NamedTuple):
+    """What is expected of each arm of an offer."""
+
+    mean: Array  # (K,)
+    spread: Array  # (K,), a standard deviation of the mean
+
+
+class Predictor(abc.ABC):
+    """A value that predicts rewards: `after` returns another one. It may be wrong; bounds come from elsewhere."""
+
+    @abc.abstractmethod
+    def predict(self, offer: ArmsOffer) -> Prediction:
+        """What is expected of every arm of the offer."""
+
+    @abc.abstractmethod
+    def after(self, offer: ArmsOffer, arm: int, reward: float) -> Self:
+        """The predictor after the reward of an arm. The offer may hold no more than that arm."""
+
+    def memory(self) -> dict[str, Any]:
+        """What it has learnt, as plain values."""
+        raise NotImplementedError
