@@ -128,6 +128,7 @@ _ELSEWHERE = {
     "mixtures": ("Bank", "Forecaster", "FromRegressor", "Mixture"),
     "sequences": ("Audit", "ConfidenceSequence", "RunningIntersection", "Support"),
     "regret": ("RegretBound",),
+    "spending": ("Spending",),
     "bandits": (
         "Choice",
         "Greedy",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from mixbandit.search import (
     search_box,
 )
 from mixbandit.sequences import Belief, Moment, as_moment
+from mixbandit.spending import Ledger, Spending
 
 PROOFS = ("enumerated", "branch-and-bound", "range", "search")
 # Branch and bound stops when it adds no more than this share to the gap.
@@ -65,6 +66,7 @@ class Certificate:
     model: str = "expected rewards linear in the features"  # what is assumed of the function, in words
     vacuous: bool = False  # True: neither `lower` nor `gap` says more than was known without any reward
     needs: int | None = None  # if vacuous, roughly how many more rewards halve what was known; None without rewards
+    ledgers: tuple[Ledger, ...] = field(default=(), repr=False)  # how δ is divided, for each claim
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -306,7 +308,10 @@ def _branch(moment: Moment, box: Box, own: Any, start: Array, tolerance: float) 
 
 def _stamp(moment: Belief[Any]) -> dict[str, Any]:
     known = {"t": moment.t, "delta": moment.delta, "guarantee": moment.guarantee, "assumptions": moment.stated()}
-    return {**known, "model": moment.model.given}
+    whole = Spending(moment.delta)
+    how = "at all times at once" if moment.guarantee == "anytime" else "6/(π(t+1))² of it after t rewards"
+    ledger = whole.ledger("a bound is ever wrong", whole.line("the set of parameters", how))
+    return {**known, "model": moment.model.given, "ledgers": (ledger,)}
 
 
 def _shown(action: Any) -> str:

@@ -338,6 +338,7 @@ CONSTRUCTORS: dict[str, Callable[[], Arguments]] = {
     },
     "OFULSequence": lambda: {**_STATED, "alpha": None, "on_empty": "raise"},
     "MeanSequence": lambda: {"reward_range": (0.0, 1.0), "delta": 0.05, "sigma": None, "noise": None},
+    "Spending": lambda: {"delta": 0.05},
     "IGPSequence": lambda: {**_STATED, "horizon": None, "eta": None, "on_empty": "raise"},
     "BayesCredible": lambda: {**_STATED, "mixture": None},
     "RunningIntersection": lambda: {"sequence": _mixture(), "actions": problem.PROBES},
@@ -807,6 +808,13 @@ CALLS: tuple[Call, ...] = (
     *_many({"one kernel": one_kernel}, _without_vectors(one_kernel)),
     *_many({"several kernels": several_kernels}, _without_vectors(several_kernels)),
     *_many({"MeanSequence": _mean(), "a level": _mean(sigma=0.3), "gaussian": _mean(noise="gaussian")}, _MEANS),
+    *_many({"Spending": lambda: mb.Spending(0.05)}, {
+        "each": lambda: {"n": 3},
+        "nth": lambda: {"j": 3},
+        "nth_square": lambda: {"j": 3},
+        "line": lambda: {"what": "a bound", "how": "once"},
+        "ledger": lambda: {"failure": "a bound is wrong"},
+    }),
     Call(
         "MeanSequence.update",
         lambda: {"values": [0.1, 0.2], "samples": [5, 6], "sigma": None},

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import mixbandit as mb
-from mixbandit.tuning.evidence import SHARES, UNKNOWN, OwnTrials, Trials, shares_in_words
+from mixbandit.tuning.evidence import SHARES, UNKNOWN, OwnTrials, Trials
+from mixbandit.tuning.ledgers import of_bounds
 
 DELTA = 0.1
 STATED = {"reward_range": (0.0, 1.0), "samples": 20, "rows": "fresh", "delta": DELTA}
@@ -29,7 +30,7 @@ def mean(values, delta, samples=20):
 def test_the_parts_of_delta_are_all_of_it():
     assert sum(SHARES) == pytest.approx(1.0, abs=1e-15)
     assert min(SHARES) > 0.0
-    assert shares_in_words(0.1) == (
+    assert of_bounds(0.1).in_words() == (
         "0.04 for the model, 0.02 for each configuration's own trials, 0.04 for confirmed finalists"
     )
 

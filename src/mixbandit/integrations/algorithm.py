@@ -41,9 +41,9 @@ class Algorithm:
         """How it acts."""
         return self._policy(1, {**self.settings(), "mixture": None}).rule
 
-    def start(self, features: FeatureMap | int, *, share: float = 1.0) -> Policy:
-        """A policy without data, with a share of δ."""
-        return self._policy(features, {**self.settings(), "delta": share * self.delta})
+    def start(self, features: FeatureMap | int, *, delta: float | None = None) -> Policy:
+        """A policy without data, at all of δ or at a part of it."""
+        return self._policy(features, {**self.settings(), "delta": self.delta if delta is None else delta})
 
     def settings(self) -> dict[str, Any]:
         """What was stated and chosen, by keyword."""

@@ -5,8 +5,8 @@ Every arm has a policy of its own, which learns from that arm's rewards alone, a
 
 | arms | share |
 |---|---|
-| K arms at the time of `fit` | 1/(2K) each |
-| the j-th arm added since, j = 1, 2, … | 1/(2j(j+1)) |
+| K arms at the time of `fit` | half, evenly: 1/(2K) each |
+| the j-th arm added since, j = 1, 2, … | half, in order: 1/(2j(j+1)) |
 
 The shares add up to at most 1 however many arms are added, so that all bounds hold at all times at once with
 probability ≥ 1 − δ (union bound). Adding or removing an arm changes nothing for the others. The alternative, one set
@@ -30,6 +30,7 @@ from mixbandit.bandits.named import Named
 from mixbandit.errors import InvalidInput
 from mixbandit.integrations.algorithm import Algorithm
 from mixbandit.mixtures import Forecaster, Mixture
+from mixbandit.spending import IN_ORDER, Ledger, Parts, Spending, evenly
 
 T = TypeVar("T")
 
@@ -129,17 +130,32 @@ class MixBanditMAB:
 
     @property
     def policies(self) -> dict[Hashable, Policy]:
-        """The policy of each arm, for its `audit()` and share of δ (`sequence.delta`); actions are contexts."""
+        """The policy of each arm, for its `audit()` and part of δ (`sequence.delta`); actions are contexts."""
         model = self._fitted()
         return {arm: model.policies[arm] for arm in self._state.arms}
+
+    @property
+    def ledger(self) -> Ledger:
+        """How δ is divided between the arms, until the next `fit`."""
+        model = self._fitted()
+        count = len(model.policies) - model.added
+        return Spending(self._algorithm.delta).ledger(
+            "a bound for an arm is ever wrong",
+            self._parts["fitted"].line("the arms at the last fit", evenly(count)),
+            self._parts["added"].line(f"arms added since, so far {model.added}", IN_ORDER),
+        )
+
+    @property
+    def _parts(self) -> Parts:
+        return Spending(self._algorithm.delta).named(fitted=0.5, added=0.5)
 
     def fit(self, decisions: Iterable[Hashable], rewards: ArrayLike, contexts: ArrayLike | None = None) -> None:
         """Forget everything and learn the rewards (n,) of decisions, in contexts (n, p) if there are any."""
         arms = self._state.arms
         chosen = _as_decisions(decisions, arms)
         rows = _as_contexts(contexts, len(chosen))
-        width, share = rows.shape[1], 1.0 / (2 * len(arms))
-        policies = {arm: self._algorithm.start(width, share=share) for arm in arms}
+        width, part = rows.shape[1], self._parts["fitted"].each(len(arms))
+        policies = {arm: self._algorithm.start(width, delta=part.delta) for arm in arms}
         model = _Model(_taught(policies, chosen, rows, rewards), contexts is not None, width)
         self._state = _State(arms, model)
 
@@ -191,7 +207,7 @@ class MixBanditMAB:
         arms, model = _as_arms([*self._state.arms, arm]), self._state.model
         if model is not None and arms[-1] not in model.policies:
             number = model.added + 1
-            policy = self._algorithm.start(model.width, share=1.0 / (2 * number * (number + 1)))
+            policy = self._algorithm.start(model.width, delta=self._parts["added"].nth(number).delta)
             model = model._replace(policies={**model.policies, arms[-1]: policy}, added=number)
         self._state = _State(arms, model)
 

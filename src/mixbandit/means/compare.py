@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from mixbandit._checks import as_range, as_vector, flag, positive, underflowing
 from mixbandit.errors import AssumptionsRefuted, InvalidInput
 from mixbandit.means.kinds import Range
 from mixbandit.means.sequence import MeanSequence, error_probability
+from mixbandit.spending import Ledger, Spending, evenly
 
 _STEPS = 60
 _MARGIN = 1e-6  # in nats
@@ -27,6 +28,7 @@ class MeanComparison:
     upper: float
     pvalue: float  # of "both means are equal": about the least δ at which the interval excludes 0
     paired: bool
+    ledger: Ledger | None = field(default=None, repr=False, compare=False)  # how δ is divided
 
     def __str__(self) -> str:
         return f"The difference lies in [{self.lower:.4g}, {self.upper:.4g}]; p = {self.pvalue:.2g}."
@@ -53,17 +55,28 @@ def compare_means(
     holds for two independent sides, in whatever order their values came, but not for results on the same rows.
     """
     level = error_probability(delta)
+    whole = Spending(level)
     together = flag(paired, "paired")
     known: dict[str, Any] = {"sigma": sigma, "noise": noise}
     if together:
         if a_samples is not None or b_samples is not None:
             raise InvalidInput("samples do not apply to pairs, whose differences are single values: leave them out")
-        return _paired(a_values, b_values, reward_range, level, known)
-    a = MeanSequence(reward_range, 0.5 * level, **known).update(a_values, a_samples)
-    b = MeanSequence(reward_range, 0.5 * level, **known).update(b_values, b_samples)
+        found = _paired(a_values, b_values, reward_range, level, known)
+        return replace(found, ledger=_ledger(whole, "the pairs"))
+    side = whole.each(2).delta
+    a = MeanSequence(reward_range, side, **known).update(a_values, a_samples)
+    b = MeanSequence(reward_range, side, **known).update(b_values, b_samples)
+    if a.t and b.t and a.evidence.multiplies:
+        return replace(_together(a, b, level), ledger=_ledger(whole, "both sides, whose evidence is multiplied"))
     if not (a.t and b.t):
-        return MeanComparison(a.lower() - b.upper(), a.upper() - b.lower(), 1.0, False)
-    return _together(a, b, level) if a.evidence.multiplies else _apart(a, b)
+        found = MeanComparison(a.lower() - b.upper(), a.upper() - b.lower(), 1.0, False)
+    else:
+        found = _apart(a, b)
+    return replace(found, ledger=_ledger(whole, "the two sides", evenly(2)))
+
+
+def _ledger(whole: Spending, what: str, how: str = "") -> Ledger:
+    return whole.ledger("the difference ever lies outside the interval", whole.line(what, how))
 
 
 def _paired(

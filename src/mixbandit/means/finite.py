@@ -23,6 +23,7 @@ import numpy as np
 
 from mixbandit._checks import Array
 from mixbandit.means.kinds import Interval
+from mixbandit.spending import level_of_each
 
 # The shares of wealth that are bet: small ones for numbers that scatter, all of it for numbers that hardly do.
 SHARES = np.array([0.05, 0.15, 0.3, 0.5, 0.75, 1.0])
@@ -50,7 +51,7 @@ def mean_of_finite_list(drawn: Array, count: int, reward_range: Interval | None,
 def _lowest(drawn: Array, count: int, delta: float) -> float:
     """The lower end, at δ/2: the larger of the two bounds."""
     outside, inside = float(drawn.sum()) / count, 1.0
-    enough = math.log(2.0) - math.log(delta)
+    enough = level_of_each(-math.log(delta), math.log(2.0))
     if _log_wealth(drawn, count, outside) < enough:
         return outside
     for _ in range(_HALVINGS):

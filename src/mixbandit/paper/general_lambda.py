@@ -48,7 +48,7 @@ from mixbandit.mixtures import LinearMixture, Standard, log_det
 from mixbandit.models import FeatureModel, feature_model
 from mixbandit.sequences import Audit
 from mixbandit.sequences.base import ResidualBallSequence, shared
-from mixbandit.sequences.refutation import NoiseTest, scales_of
+from mixbandit.sequences.refutation import NoiseTest, parts_of_tests, scales_of
 from mixbandit.sequences.response import Affine, Response
 from mixbandit.sequences.rules import BallRule
 from mixbandit.sets import ResidualBall
@@ -84,6 +84,7 @@ class GeneralLambdaRule(BallRule):
         super().__init__(model, delta, norm_bound)
         self.sigma: float = sigma
         self.lam, self.mixture = lam, mixture
+        self.tests = parts_of_tests(delta)
         self._noise = NoiseTest(sigma, delta, norm_bound, scales_of(norm_bound, model.dim))
         self._theta0, self._root = mixture.dense_prior(model.dim)
         sizes = np.linalg.svd(self._root, compute_uv=False)

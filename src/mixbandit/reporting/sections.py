@@ -15,7 +15,6 @@ from mixbandit.reporting.markup import listed, paragraph, section, table
 from mixbandit.reporting.wording import cut, escaped, interval, named, number, plain, rounded
 from mixbandit.tuning import ListCertificate, StudyCertificate
 from mixbandit.tuning.comparing import Comparison
-from mixbandit.tuning.evidence import shares_in_words
 from mixbandit.tuning.judgement import Worth, by_whom
 from mixbandit.tuning.list_certificate import THESE_ROWS
 
@@ -182,7 +181,7 @@ def assumed(certificate: StudyCertificate) -> str:
     parts = [f"About values: {certificate.assumptions}."]
     if certificate.judgement is not None:
         parts.append(f"About the function: {certificate.model}.")
-        parts.append(f"delta = {certificate.delta:g} is divided: {shares_in_words(certificate.delta)}.")
+        parts.append(f"delta = {certificate.delta:g} is divided: {certificate.ledgers[0].in_words()}.")
     if certificate.trusted:
         parts.append(
             "If this is right, everything called guaranteed above holds together with probability at least "

@@ -43,6 +43,7 @@ class AlternativesRule(BallRule):
         settings = sigma, norm_bound, delta
         others = mixture, misspecification, suspects
         self.members = tuple(_PooledRule(each, *settings, *others) for each in model.members)
+        self.tests = self.members[0].tests  # an alarm needs those of all members, so that one δ covers them
 
     def start(self) -> Data:
         return _pooled(self.model.start(self._unused_costs))

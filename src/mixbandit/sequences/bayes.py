@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from mixbandit._checks import instance_of, positive, probability
 from mixbandit._lazy import setting
 from mixbandit._schema import record
@@ -12,9 +10,10 @@ from mixbandit.features import FeatureMap
 from mixbandit.mixtures import LinearMixture, Standard
 from mixbandit.models import FeatureModel, feature_model
 from mixbandit.sequences.base import ConfidenceSequence, shared
-from mixbandit.sequences.refutation import NoiseTest, scales_of
+from mixbandit.sequences.refutation import NoiseTest, parts_of_tests, scales_of
 from mixbandit.sequences.rules import FixedMultiplier
 from mixbandit.sets import AffineImage, Ellipsoid, SpectralEllipsoid
+from mixbandit.spending import Spending
 
 
 class BayesRule(FixedMultiplier):
@@ -31,6 +30,7 @@ class BayesRule(FixedMultiplier):
         self.norm_bound, self.mixture = norm_bound, mixture
         self._shift, self._root = mixture.dense_prior(model.dim)
         self._cost = mixture.cost(model, sigma)
+        self.tests, self._levels = parts_of_tests(delta), Spending(delta)
         self._noise = NoiseTest(sigma, delta, norm_bound, scales_of(norm_bound or 1.0, model.dim))
 
     def alpha0(self, data: Data) -> float:
@@ -41,7 +41,7 @@ class BayesRule(FixedMultiplier):
         from scipy.special import chdtri  # not with the package: it would double the import time
 
         # From its upper tail: 1 − 6δ/((t+1)²π²) itself rounds to 1 for large t.
-        return float(chdtri(self.dim, 6.0 * self.delta / ((t + 1) * math.pi) ** 2))
+        return float(chdtri(self.dim, self._levels.nth_square(t + 1).delta))
 
     def outer(self, data: Data, alpha: float) -> Ellipsoid:
         # With θ = θ₀ + Lη the prior is η ~ N(0, I) and the posterior a ridge ellipsoid at α = σ².

@@ -49,7 +49,7 @@ from mixbandit.sequences import dispersion
 from mixbandit.sequences.base import ON_EMPTY, ConfidenceSequence, shared
 from mixbandit.sequences.learning import Rewards, checked_rewards
 from mixbandit.sequences.moment import Moment
-from mixbandit.sequences.refutation import Audit
+from mixbandit.sequences.refutation import Audit, parts_of_tests
 from mixbandit.sequences.response import Affine, Response
 from mixbandit.sequences.rules import Rule, require_order_free
 from mixbandit.sets import Ellipsoid, Likelihood, LikelihoodSet, Problem
@@ -87,8 +87,7 @@ class BoundedRule(Rule):
         self.value_range: tuple[float, float] = ends
         self.suspects = suspects
         self._low, self._width = ends[0], ends[1] - ends[0]
-        # The tests have a δ of their own, which suspects share, if there are any.
-        self._share = 0.5 * delta if suspects else delta
+        self.tests = parts_of_tests(delta, suspects=bool(suspects))
 
     @property
     def reach(self) -> float:
@@ -157,10 +156,12 @@ class BoundedRule(Rule):
         return self.own_set(data).opened().ellipsoids[0].alpha
 
     def noise_refuted(self, data: Data) -> bool:
-        return dispersion.refutes(dispersion.SCATTER, self, data, self._share, dispersion.EXTRA)
+        return dispersion.refutes(dispersion.SCATTER, self, data, self.tests["noise"].delta, dispersion.EXTRA)
 
     def suspect_refuted(self, data: Data) -> bool:
-        return bool(self.suspects) and dispersion.refutes(Bank(self.suspects), self, data, self._share)
+        if not self.suspects:
+            return False
+        return dispersion.refutes(Bank(self.suspects), self, data, self.tests["suspects"].delta)
 
     def audit(self, data: Data, response: Response) -> Audit:
         return dispersion.audit(self, data, response)

@@ -17,7 +17,7 @@ from mixbandit.mixtures import COST, Cost, Forecaster, Mixture, Prequential, Sta
 from mixbandit.models import DataModel, KernelListModel, as_model
 from mixbandit.sequences.base import ResidualBallSequence, shared
 from mixbandit.sequences.quick import Stated, krylov_ball
-from mixbandit.sequences.refutation import NoiseTest, scales_of
+from mixbandit.sequences.refutation import NoiseTest, parts_of_tests, scales_of
 from mixbandit.sequences.response import Affine
 from mixbandit.sequences.rules import BallRule, looks_quiet, require_order_free
 from mixbandit.sequences.suspects import SuspectTest
@@ -70,10 +70,11 @@ class MartingaleRule(BallRule):
         super().__init__(model, delta, norm_bound)
         self.sigma: float = sigma
         self.mixture, self.misspecification = mixture, misspecification
-        # The noise test has a δ of its own, which it shares with the suspects, if there are any.
-        share = 0.5 * delta if suspects else delta
-        self._noise = NoiseTest(sigma, share, norm_bound, scales_of(norm_bound, model.dim))
-        self.suspects, self._suspected = suspects, SuspectTest(suspects, sigma, share, norm_bound)
+        self.tests = parts_of_tests(delta, suspects=bool(suspects))
+        self._noise = NoiseTest(sigma, self.tests["noise"].delta, norm_bound, scales_of(norm_bound, model.dim))
+        self.suspects, self._suspected = suspects, None
+        if suspects:
+            self._suspected = SuspectTest(suspects, sigma, self.tests["suspects"].delta, norm_bound)
         self._unused_cost = as_cost(mixture, model, sigma)
         self.delta_term = _delta_term(self, sigma)
         # α₀ of a mixture N(0, cΦΦᵀ); other mixtures have neither the ridge form nor the quick closed form.
@@ -183,7 +184,7 @@ class MartingaleRule(BallRule):
         return () if self.is_empty(data) else (0,)
 
     def suspect_refuted(self, data: Data) -> bool:
-        if not self.suspects or not data.count:
+        if self._suspected is None or not data.count:
             return False
         alphas = list(_at_hand(self, data))
         near = min((data.near_residual(alpha, self.norm_bound) for alpha in alphas), default=math.inf)

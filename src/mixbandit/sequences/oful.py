@@ -17,7 +17,7 @@ from mixbandit.kernels import Kernel
 from mixbandit.mixtures import log_det
 from mixbandit.models import DataModel, single_model
 from mixbandit.sequences.base import ON_EMPTY, ConfidenceSequence, shared
-from mixbandit.sequences.refutation import NoiseTest, scales_of
+from mixbandit.sequences.refutation import NoiseTest, parts_of_tests, scales_of
 from mixbandit.sequences.rules import FixedMultiplier, looks_quiet
 from mixbandit.sets import Ellipsoid, RidgeEllipsoid, SpectralEllipsoid
 
@@ -30,6 +30,7 @@ class EllipsoidRule(FixedMultiplier):
         self.sigma: float = sigma
         self.norm_bound, self.alpha = norm_bound, alpha
         self.sums_up = model.dim is not None
+        self.tests = parts_of_tests(delta)
         self._noise = NoiseTest(sigma, delta, norm_bound, scales_of(norm_bound, model.dim))
 
     @abc.abstractmethod

@@ -33,6 +33,7 @@ import numpy as np
 from mixbandit.data import Data, Decomposed
 from mixbandit.sequences.response import Response
 from mixbandit.sets import ResidualBall
+from mixbandit.spending import Parts, Spending
 
 # 1 + κ: suspected noise variances, as multiples of the stated one.
 _INFLATIONS = 2.0 ** np.arange(0.5, 21.0, 0.5)
@@ -50,6 +51,12 @@ _NEVER = 1e20
 _FAR_BELOW, _FAR_ABOVE = 0.5, 1.5
 # Singular values of the features further apart than this look collinear.
 _COLLINEAR = 1e6
+
+
+def parts_of_tests(delta: float, *, suspects: bool = False) -> Parts:
+    """How the tests of a rule share the δ that they have beside that of the bounds: suspects, if any, have half."""
+    whole = Spending(delta)
+    return whole.named(noise=0.5, suspects=0.5) if suspects else whole.named(noise=1.0)
 
 
 def scales_of(norm_bound: float, dim: int | None) -> tuple[float, ...]:

@@ -18,6 +18,7 @@ from mixbandit.sequences import refutation
 from mixbandit.sequences.refutation import Audit, NoiseTest
 from mixbandit.sequences.response import Response
 from mixbandit.sets import ConfidenceSet, Ellipsoid, ResidualBall
+from mixbandit.spending import Parts
 
 
 class Rule(abc.ABC):
@@ -34,6 +35,8 @@ class Rule(abc.ABC):
 
     def __init__(self, model: DataModel, delta: float) -> None:
         self.model, self.delta = model, delta
+        # What tests spend beside the bounds, by name. An empty set costs nothing: then a bound is wrong already.
+        self.tests = Parts()
 
     @property
     def dim(self) -> int | None:

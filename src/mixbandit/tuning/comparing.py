@@ -12,8 +12,10 @@ import numpy as np
 from mixbandit._checks import Array, as_float_array
 from mixbandit.errors import STATEMENTS, InvalidInput
 from mixbandit.means import compare_means
+from mixbandit.spending import Ledger
 from mixbandit.tuning.evidence import OwnTrials
 from mixbandit.tuning.judgement import MODEL, Judgement
+from mixbandit.tuning.ledgers import bounds_of
 
 PAIRS = "pairs"
 # A p-value below this is not told apart from it.
@@ -29,6 +31,7 @@ class Comparison:
     evidence: str  # "model", "own trials" or "pairs": which of them gives the lower end
     pvalue: float  # that they differ, by their own trials: valid at all times, and for any pair picked after the fact
     trusted: bool = True
+    ledger: Ledger | None = dataclasses.field(default=None, repr=False, compare=False)  # how δ is divided
 
     def __str__(self) -> str:
         warning = "" if self.trusted else " NOT TRUSTED: the data refute the assumptions."
@@ -57,7 +60,7 @@ def compare(
     lower, by = difference(judgement, rows[0], rows[1])
     upper = -difference(judgement, rows[1], rows[0])[0]
     lower, upper = judgement.as_values(lower, upper)
-    return Comparison(lower, upper, by, pvalue(judgement, rows[0], rows[1]), judgement.trusted)
+    return Comparison(lower, upper, by, pvalue(judgement, rows[0], rows[1]), judgement.trusted, bounds_of(judgement))
 
 
 def _compared_in_pairs(
@@ -76,7 +79,7 @@ def _compared_in_pairs(
         )
     a, b = values[:, 0], values[:, 1]
     found = compare_means(a, b, reward_range=ends, delta=known.delta, paired=True, noise=known.noise)
-    return Comparison(found.lower, found.upper, PAIRS, found.pvalue)
+    return Comparison(found.lower, found.upper, PAIRS, found.pvalue, ledger=found.ledger)
 
 
 def difference(judgement: Judgement, one: Array, other: Array) -> tuple[float, str]:

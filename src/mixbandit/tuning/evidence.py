@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from mixbandit._checks import SMALLEST_PROBABILITY, Array
 from mixbandit.means import MeanSequence, precisions
+from mixbandit.spending import Parts, Spending
 from mixbandit.tuning.assumptions import Assumptions
 from mixbandit.tuning.columns import Mask
 from mixbandit.tuning.repeats import Repeats
@@ -48,6 +49,12 @@ class Shares(NamedTuple):
 
 SHARES = Shares(0.4, 0.2, 0.4)
 """The shares of δ. Tests of the assumptions have their own δ: a false alarm is not a wrong bound."""
+
+
+def divided(delta: float) -> Parts:
+    """The parts of δ: "model", "own" and "nominated"."""
+    return Spending(delta).named(**SHARES._asdict())
+
 
 # Configurations tried once are looked at only if their value is among this many of the best.
 _MOST_SINGLE = 200
@@ -90,6 +97,7 @@ class OwnTrials:
 
     def __init__(self, assumptions: Assumptions, trials: Trials) -> None:
         self._assumptions, self.trials = assumptions, trials
+        self._parts = divided(assumptions.delta)
         self._groups: dict[bytes, list[int]] = {}
         for i, row in enumerate(trials.rows):
             self._groups.setdefault(row_key(row), []).append(i)
@@ -158,18 +166,22 @@ class OwnTrials:
         groups = [np.array(indices) for indices in self._groups.values() if len(indices) > 1]
         return [Repeats(indices, self.trials.values[indices]) for indices in groups]
 
+    @property
+    def planned(self) -> int | None:
+        """How many configurations share δ evenly; None where they get parts of it in order."""
+        return self._assumptions.planned if self.trials.ordered else len(self._groups)
+
     def share_by_order(self, row: Array) -> float:
         """The part of δ of a configuration, tried or not, by its place in the order of play."""
         place = self._places.get(row_key(row)) or self._place(self._numbers.max(initial=-1) + 1)
-        planned = self._assumptions.planned if self.trials.ordered else len(self._groups)
-        whole = SHARES.own * self._assumptions.delta
+        planned = self.planned
         if planned is None:
-            return whole / (place * (place + 1))
-        return whole / planned if place <= planned else 0.0
+            return self._parts["own"].nth(place).delta
+        return self._parts["own"].each(planned).delta if place <= planned else 0.0
 
     def share_by_nomination(self, number: int) -> float:
         """The part of δ of the j-th nominated configuration."""
-        return SHARES.nominated * self._assumptions.delta / (number * (number + 1))
+        return self._parts["nominated"].nth(number).delta
 
     def _found(self, key: bytes) -> Interval:
         indices = np.array(self._groups[key])
@@ -204,11 +216,3 @@ def _mean(assumptions: Assumptions, delta: float) -> MeanSequence:
         return MeanSequence(None, delta, sigma=assumptions.sigma, noise=assumptions.noise)
     assert assumptions.reward_range is not None
     return MeanSequence(assumptions.reward_range, delta)
-
-
-def shares_in_words(delta: float, used: Mapping[str, float] = SHARES._asdict(), now: float | None = None) -> str:
-    """How δ is divided, in words; `now` is what of the model's part this many trials are given."""
-    names = {"model": "the model", "own": "each configuration's own trials", "nominated": "confirmed finalists"}
-    if now is not None and now < SHARES.model * delta:
-        names["model"] += f" ({now:g} at this number of trials, the rest at others)"
-    return ", ".join(f"{share * delta:g} for {names[name]}" for name, share in used.items())

@@ -5,7 +5,6 @@ Nothing here imports scikit-learn: a model is whatever has `predict`, and a sear
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mixbandit._checks import as_range, as_vector, finite, refuse_masked, shown
 from mixbandit.errors import InvalidInput
+from mixbandit.spending import Ledger, Spending, evenly, together
 from mixbandit.tuning.assumptions import Assumptions
 from mixbandit.tuning.columns import missing
 from mixbandit.tuning.fitted_certificate import FittedCertificate
@@ -80,8 +80,8 @@ def _certificate(
     configurations: list[Mapping[str, Any]], scored: list[Scored], name: str, delta: float, rows: int
 ) -> FittedCertificate:
     sign = -1.0 if MEASURES[name].is_loss else 1.0
-    both = math.log(2.0 * len(scored)) - math.log(delta)  # two ends of every model
-    one = math.log(len(scored)) - math.log(delta)
+    whole = Spending(delta)
+    both, one = whole.each(2 * len(scored)).level, whole.each(len(scored)).level  # two ends of every model, or one
     samples = [each.sample for each in scored]
     intervals = np.array([(sample.lower(both), sample.upper(both)) for sample in samples])
     bounds = [sample.lower(one) if sign > 0 else sample.upper(one) for sample in samples]
@@ -102,6 +102,7 @@ def _certificate(
         evidence=FRESH_ROWS,
         assumptions=f"{rows:,} {given}",
         intervals=intervals,
+        ledgers=_ledgers(whole, len(scored)),
         configurations=configurations,
         model="no model of the function",
         direction="maximize" if sign > 0 else "minimize",
@@ -113,6 +114,17 @@ def _certificate(
         scoring=name,
         baseline=about.baseline,
         constant=about.constant,
+    )
+
+
+def _ledgers(whole: Spending, count: int) -> tuple[Ledger, ...]:
+    """Two claims, each at all of δ, and both together: one-sided bounds imply half of what intervals say."""
+    one, both = evenly(count), f"{evenly(2 * count)} ends"
+    other = whole.each(2).line("the other ends of intervals", evenly(count))
+    return (
+        whole.ledger("the bound of the first line is wrong", whole.line("one-sided bounds", one)),
+        whole.ledger("another statement is wrong", whole.line("intervals", both)),
+        together("anything is wrong", "the two have a delta each", whole.line("one-sided bounds", one), other),
     )
 
 

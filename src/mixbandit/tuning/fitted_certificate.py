@@ -57,5 +57,5 @@ class FittedCertificate(ListCertificate):
             f"The bound of the first line is one-sided. Two-sided, the {self.measure} lies in [{low:.4g}, {high:.4g}]"
             f"{best}.",
             f"The first line holds {sure}, and so do all other statements together; everything at once holds with "
-            f"probability at least {confidence(float(f'{1.5 * self.delta:.12g}'))}, given {self.assumptions}.",
+            f"probability at least {confidence(float(f'{self.ledgers[-1].total:.12g}'))}, given {self.assumptions}.",
         ]

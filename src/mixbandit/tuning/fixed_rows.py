@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 
 from mixbandit._checks import Array, as_generator, as_number, flag, positive_int, shown
 from mixbandit.errors import STATEMENTS, AssumptionsMissing, AssumptionsRefutedWarning, InvalidInput, warn_user
+from mixbandit.spending import Ledger, Parts, Spending, evenly, level_of_each
 from mixbandit.tuning.assumptions import FIXED, FRESH, POOL, Assumptions, Stated
 from mixbandit.tuning.chernoff import binomial_ends, chernoff_ends
 from mixbandit.tuning.list_certificate import (
@@ -206,7 +207,8 @@ def _certified(
     """
     values = _checked(found.values, known)
     strata = found.strata if samples is not None else None
-    log_odds = math.log(2.0 * found.listed * values.shape[1]) - math.log(known.delta / (1 if strata is None else 2))
+    parts = _parts(known.delta, strata)
+    log_odds = parts["intervals"].each(2 * found.listed * values.shape[1]).level
     if samples is None:
         lower, upper, refuted = _by_level(values, known, log_odds)
         words = f"a noise level of {known.sigma:g} in each value, independent of the choice of configurations"
@@ -223,7 +225,7 @@ def _certified(
         lower, upper, refuted = *bounds, False
         if strata is not None:
             low, high = known.reward_range
-            wider = (high - low) * stratified_shift(strata, int(samples.min()), known.delta / 2)
+            wider = (high - low) * stratified_shift(strata, int(samples.min()), parts["classes"].delta)
             lower, upper = np.maximum(lower - wider, low), np.minimum(upper + wider, high)
             given += f", with {_strata_in_words(strata)}, for which intervals are wider by {wider:.4g}"
         counts = sorted({int(n) for n in samples.flat})
@@ -249,11 +251,27 @@ def _certified(
         evidence=evidence,
         assumptions=f"{given}, and {words}",
         intervals=intervals,
+        ledgers=(_ledger(found, known.delta, parts),),
         **_described(found, known, best),
     )
     if refuted:
         warn_user(f"at level {known.delta:g} the data refute {certificate.assumptions}", AssumptionsRefutedWarning)
     return certificate
+
+
+def _parts(delta: float, strata: Strata | None) -> Parts:
+    """What intervals have of δ, and what the shares of classes have if folds are stratified."""
+    whole = Spending(delta)
+    return whole.named(intervals=1.0) if strata is None else whole.named(intervals=0.5, classes=0.5)
+
+
+def _ledger(found: Measured, delta: float, parts: Parts) -> Ledger:
+    count, folds = found.listed, found.values.shape[1]
+    how = f"{evenly(2 * count * folds)} ends, of {count:,} on the list" + (f" in {folds} folds" if folds > 1 else "")
+    lines = [parts["intervals"].line(how=how)]
+    if "classes" in parts:
+        lines.append(parts["classes"].line("shares of classes in stratified folds"))
+    return Spending(delta).ledger("a statement is wrong", *lines)
 
 
 def stratified_shift(strata: Strata, samples: int, delta: float) -> float:
@@ -262,7 +280,7 @@ def stratified_shift(strata: Strata, samples: int, delta: float) -> float:
         return 0.0 if strata.classes == 1 else 1.0
     sets = strata.classes * math.log(2.0) + math.log1p(-(2.0 ** (1 - strata.classes)))  # ln(2^C − 2)
     rows = strata.folds * samples
-    return min(math.sqrt((sets - math.log(delta)) / (2.0 * rows)) + strata.classes / (2.0 * samples), 1.0)
+    return min(math.sqrt(level_of_each(-math.log(delta), sets) / (2.0 * rows)) + strata.classes / (2.0 * samples), 1.0)
 
 
 def _strata_in_words(strata: Strata) -> str:

@@ -23,6 +23,7 @@ import numpy as np
 
 from mixbandit._checks import as_range, as_text, error_probability, positive_int
 from mixbandit.errors import InvalidInput
+from mixbandit.spending import Spending
 from mixbandit.tuning.assumptions import FIXED, Assumptions
 from mixbandit.tuning.fixed_rows import on_a_fixed_list
 from mixbandit.tuning.searches import read_search
@@ -51,7 +52,7 @@ class GuaranteedBest:
         if self.samples is None:
             low, high = self.reward_range
             count, folds = found.values.shape
-            penalty = 0.5 * (high - low) * math.sqrt(math.log(count / self.delta) / (2.0 * folds))
+            penalty = 0.5 * (high - low) * math.sqrt(Spending(self.delta).each(count).level / (2.0 * folds))
             return int(found.places[np.argmax(found.values.mean(axis=1) - penalty)])
         if found.fixed_list is False:
             raise InvalidInput(

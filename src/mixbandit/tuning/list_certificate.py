@@ -102,8 +102,9 @@ class ListCertificate(StudyCertificate):
         return [*([] if self.trusted else [warning]), *self._statements(named)[:2]]
 
     def details(self) -> str:
-        """The two lines, and what they are based on."""
-        return "\n".join([*self.sentences(), *self.reservations()])
+        """The two lines, what they are based on, and how δ is divided."""
+        spent = map(str, self.ledgers) if self.trusted else ()
+        return "\n".join([*self.sentences(), *self.reservations(), *spent])
 
     def _statements(self, named: str | None = None) -> list[str]:
         """The two sentences, and those that follow."""

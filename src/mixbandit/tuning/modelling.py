@@ -13,7 +13,7 @@ from mixbandit.models import KernelListModel, as_model
 from mixbandit.sequences import BoundedMixture, Moment, learnt
 from mixbandit.tuning.assumptions import Assumptions, ModelLike, mixture_scales
 from mixbandit.tuning.default_model import MOST_ROWS, default_kernel, default_suspects
-from mixbandit.tuning.evidence import SHARES
+from mixbandit.tuning.evidence import divided
 from mixbandit.tuning.space import Space
 
 # Forecasts that learn from every reward take O(t³) in all: up to this many.
@@ -52,9 +52,9 @@ def certifying(
     ends = [min(_MOST_BOUNDED, MOST_ROWS)] * bounded + [min(_MOST_LEARNT, MOST_ROWS)] * learning
     ends += [MOST_ROWS] * (features is None)
     stage = sum(end < len(rows) for end in ends)
-    part = SHARES.model * _STAGES[len(ends) + 1][stage]
+    part = divided(assumptions.delta)["model"].weighted(*_STAGES[len(ends) + 1])[stage]
     # Where its part would be too small for a sequence, so are all others, which then say nothing.
-    known = dataclasses.replace(assumptions, delta=max(part * assumptions.delta, SMALLEST_PROBABILITY))
+    known = dataclasses.replace(assumptions, delta=max(part.delta, SMALLEST_PROBABILITY))
     if bounded and stage == 0:
         assert known.reward_range is not None
         low, high = known.reward_range

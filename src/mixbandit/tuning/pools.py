@@ -36,9 +36,10 @@ import numpy as np
 
 from mixbandit._checks import Array
 from mixbandit._words import confidence
+from mixbandit.spending import level_of_each, places
 from mixbandit.tuning.assumptions import Assumptions
 from mixbandit.tuning.chernoff import chernoff_ends
-from mixbandit.tuning.evidence import SHARES
+from mixbandit.tuning.evidence import divided
 from mixbandit.tuning.judgement import Judgement
 from mixbandit.tuning.space import size_of
 
@@ -80,7 +81,7 @@ def from_pool(
         return NewRows(low, high, "values are no means of yes-or-no results, and the space is not a finite list")
     own = judgement.own.interval(row)
     ends = np.clip(((own.lower - low) / (high - low), (own.upper - low) / (high - low)), 0.0, 1.0)
-    delta = SHARES.model * known.delta
+    delta = divided(known.delta)["model"].delta  # no model enters here
     lower, upper = on_new_rows(ends, known.pool, delta, log_choices(place, known.samples or 1, size))
     bounds = low + (high - low) * lower, low + (high - low) * upper
     worst = lower if known.sign > 0.0 else 1.0 - upper
@@ -93,7 +94,8 @@ def on_new_rows(ends: Array, rows: int, delta: float, log_choices: float) -> tup
 
     `log_choices`: ln of the number of configurations that the search may have ended with, fixed before the pool.
     """
-    lower, upper = chernoff_ends(ends, np.array(float(rows)), math.log(2.0) - math.log(delta) + log_choices)
+    level = level_of_each(-math.log(delta), math.log(2.0) + log_choices)  # of each end of each choice
+    lower, upper = chernoff_ends(ends, np.array(float(rows)), level)
     return float(lower[0]), float(upper[1])
 
 
@@ -101,7 +103,7 @@ def log_choices(place: int, samples: int, size: int | None) -> float:
     """Ln of how many configurations the one of this place was drawn from, each weighted as in the module's formula."""
     if size is not None:
         return math.log(size)
-    return math.log(place * (place + 1.0)) + (place - 1.0) * math.log(samples + 2.0)
+    return math.log(places(place)) + (place - 1.0) * math.log(samples + 2.0)
 
 
 def yes_or_no(values: Array, known: Assumptions) -> bool:

@@ -18,6 +18,7 @@ from mixbandit.models import box_model
 from mixbandit.search import Pessimism, search_box
 from mixbandit.tuning.default_model import in_words
 from mixbandit.tuning.judgement import Ends, Judgement
+from mixbandit.tuning.ledgers import ledgers
 from mixbandit.tuning.possible import still_possible
 
 # A tried configuration is preferred to an untried one whose floor is higher by no more than this share of its interval:
@@ -52,6 +53,7 @@ def certificate_fields(
         "optimum_found": None if found.optimum_found is None else found.optimum_found + judgement.shift,
         "gap": max(gap, 0.0),
         "delta": judgement.assumptions.delta,
+        "ledgers": ledgers(judgement),
         "assumptions": _stated(judgement),
         "model": in_words(judgement.moment.model, judgement.space),
         "trusted": trusted,

@@ -34,6 +34,7 @@ from collections.abc import Callable
 import numpy as np
 
 from mixbandit._checks import Array
+from mixbandit.spending import level_of_each
 from mixbandit.tuning.chernoff import chernoff_ends
 
 _HALVINGS = 50
@@ -67,8 +68,8 @@ def _log_wealth(results: Array, m: float, bets: Array) -> float:
 def lowest_mean_of_shares(hits: Array, rows: Array, level: float) -> float:
     """A lower bound on the mean over classes of the probability of a hit; classes without rows count as 0."""
     if (rows == 0).any() or _is_split(rows):
-        share = level + math.log(len(rows))
-        return float(np.mean([lowest_share(int(h), int(n), share) for h, n in zip(hits, rows, strict=True)]))
+        own = level_of_each(level, math.log(len(rows)))
+        return float(np.mean([lowest_share(int(h), int(n), own) for h, n in zip(hits, rows, strict=True)]))
     found = float((hits / rows).mean())
     return _largest_rejected(lambda c: _log_pvalue(found, c, rows) <= -level, found)
 

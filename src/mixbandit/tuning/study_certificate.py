@@ -20,7 +20,6 @@ from mixbandit.errors import InvalidInput
 from mixbandit.sequences import Audit
 from mixbandit.tuning.assumptions import UNSTATED
 from mixbandit.tuning.comparing import Comparison, compare
-from mixbandit.tuning.evidence import shares_in_words
 from mixbandit.tuning.judgement import OWN_TRIALS, Judgement, Worth
 from mixbandit.tuning.pools import NewRows, from_pool, in_words
 from mixbandit.tuning.possible import Possible
@@ -179,9 +178,9 @@ class StudyCertificate(Certificate):
             what = "This holds" if self.proven else "Of these, only the interval holds,"
             lines.append(f"{what} with probability at least {confidence(self.delta)}, whatever tuner was used, given")
             lines.append(f"{self.assumptions}, and {self.model}.")
-            now = None if self.judgement is None else self.judgement.moment.rule.delta
-            lines.append(f"delta={self.delta:g} is divided: {shares_in_words(self.delta, now=now)}.")
         lines += self.reservations()
+        # Of what is not trusted, only the probability of a false alarm is of interest.
+        lines += map(str, self.ledgers if self.trusted else self.ledgers[-1:])
         if self.possible:
             lines.append("Where the best can still be, according to a search:")
             lines += [f"  {part}" for part in self.possible]

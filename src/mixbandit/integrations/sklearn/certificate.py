@@ -12,6 +12,7 @@ from mixbandit._checks import Array
 from mixbandit._words import confidence
 from mixbandit.integrations.sklearn.race import Candidate
 from mixbandit.means.finite import mean_of_finite_list
+from mixbandit.spending import Ledger, Spending, evenly
 from mixbandit.tuning.judgement import Worth
 from mixbandit.tuning.list_certificate import SAME_ROWS, THESE_ROWS, ListCertificate
 
@@ -92,16 +93,22 @@ def _drawn(candidate: Candidate) -> Array:
     return np.array(candidate.in_order if candidate.is_complete else list(candidate.scores.values()))
 
 
+def _ledger(whole: Spending, limit: int) -> Ledger:
+    how = f"at most {limit:,} configurations are tried; {evenly(2 * limit)} ends"
+    return whole.ledger("an interval for a K-fold mean is wrong", whole.line("intervals", how))
+
+
 def fold_certificate(
     candidates: Sequence[Candidate],
     best: int,
     intervals: Array,
     *,
     known: Range | None,
-    delta: float,
+    whole: Spending,
+    limit: int,
     listed: int | None,
 ) -> FoldCertificate:
-    """The certificate of a search that ended with these candidates."""
+    """The certificate of a search that ended with these candidates, of at most `limit` that it could have tried."""
     counts = np.array([not candidate.failed for candidate in candidates])
     failed = int((~counts).sum())
     counts[best] = True
@@ -124,7 +131,8 @@ def fold_certificate(
         gap=max(float(others.max()) - lower, 0.0) if len(others) else 0.0,
         proof="enumerated",
         guarantee="once",
-        delta=delta,
+        delta=whole.delta,
+        ledgers=() if complete else (_ledger(whole, limit),),
         model="no model of the function",
         about=THESE_ROWS,
         evidence=SAME_ROWS,

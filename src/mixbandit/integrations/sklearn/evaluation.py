@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import numbers
 import sys
 from collections.abc import Callable, Sequence
@@ -18,6 +17,7 @@ from mixbandit.integrations.sklearn.certificate import fold_certificate, fold_in
 from mixbandit.integrations.sklearn.race import FoldRace, Pull
 from mixbandit.integrations.sklearn.results import Results, complete_only, results_of
 from mixbandit.integrations.sklearn.scores import Range, checked_score, range_of_scores
+from mixbandit.spending import Spending
 
 # Progress is shown about this often.
 _LINES = 10
@@ -109,14 +109,15 @@ class Evaluation:
         best = _best_index(search.refit, metric, results, folds)
         known = self._settings.reward_range or self._known_range(metric)
         # However many configurations are tried, they are no more than this, which was fixed in advance.
-        most = min(race.budget, math.inf if listed is None else listed)
-        intervals = fold_intervals(race.candidates, known, self._settings.delta / most)
+        most = race.budget if listed is None else min(race.budget, listed)
+        whole = Spending(self._settings.delta)
+        intervals = fold_intervals(race.candidates, known, whole.each(most).delta)
         found |= {
             "best_index_": best,
             "best_params_": results["params"][best],
             "best_interval_": tuple(intervals[best].tolist()),
             "certificate_": fold_certificate(
-                race.candidates, best, intervals, known=known, delta=self._settings.delta, listed=listed
+                race.candidates, best, intervals, known=known, whole=whole, limit=most, listed=listed
             ),
         }
         if not callable(search.refit):
