@@ -37,6 +37,8 @@ from mixbandit.sequences import Audit, ConfidenceSequence, Moment, setting
 
 # Rewards that were learnt out of order must not have chosen their places themselves.
 _IN_TIME = ", and that when a reward arrives does not depend on its value (strict=True does without this)"
+# Nor may they have chosen whether to come at all.
+_LOST = ", and that no value of a reward decided that it is lost ({})"
 _OUTSIDE = "a bound on an expected reward lies outside reward_range"
 
 
@@ -232,7 +234,8 @@ class Policy:
         reward is lost must not depend on its value.
         """
         happened = flag(played, "played")
-        self.state = self.state.without(self.state.awaited(choice, held=True), played=happened)
+        state = self.state.without(self.state.awaited(choice, held=True), played=happened)
+        self.state = state._replace(cancelled=state.cancelled + 1)
         return self
 
     @locked
@@ -348,8 +351,9 @@ class Policy:
 
 
 def _condition(state: State) -> str:
-    """What else statements rest on, once rewards were learnt in another order than that of play."""
-    return _IN_TIME if state.reordered else ""
+    """What else statements rest on, once rewards were learnt in another order than that of play, or given up."""
+    given_up = f"{state.cancelled:,} cancelled choice{'' if state.cancelled == 1 else 's'}"
+    return (_IN_TIME if state.reordered else "") + (_LOST.format(given_up) if state.cancelled else "")
 
 
 def _decided(policy: Policy, state: State, offer: many.Offer, *, track_regret: bool) -> Decisions:

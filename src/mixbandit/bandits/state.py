@@ -64,6 +64,7 @@ class State(NamedTuple):
     since: int = 0  # choices from this number on were made at this moment
     crowd: Crowd | None = None  # the feature rows of the pending choices, once there are many
     reordered: bool = False  # whether rewards were ever learnt in another order than that of play
+    cancelled: int = 0  # choices that the user gave up, whose rewards will never come
 
     def awaited(self, choice: Choice | str | int, *, held: bool = False) -> Choice:
         """The choice that waits for its reward or, if `held`, whose reward is held back; InvalidInput for others."""
@@ -116,6 +117,7 @@ class State(NamedTuple):
         return State(
             moment, self.seed, self.rounds, pending, held, settled, widths, self.searched, refuted, self.history,
             self.warm, None, self.rounds, self._crowd_without(choices), self._reorders(choices, pending),
+            self.cancelled,
         )  # fmt: skip
 
     def _reorders(self, choices: list[Choice], pending: persistent.Map) -> bool:

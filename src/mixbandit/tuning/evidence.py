@@ -53,6 +53,21 @@ SHARES = Shares(0.4, 0.2, 0.4)
 _MOST_SINGLE = 200
 
 
+# How often the tests of one certificate are wrong, in units of δ: two of the sequence that a tuner acts on (emptiness,
+# misfit of noise or suspects), those of the certified one (with what contradicts own trials), and scatter of repeats.
+_ALARMS = 4
+
+
+def alarms_in_words(delta: float) -> str:
+    """How often any of the tests of one certificate raises a false alarm."""
+    return f"all tests of a certificate together raise a false alarm with probability up to about {_ALARMS * delta:.4g}"
+
+
+def refuted_in_words(delta: float, assumptions: str) -> str:
+    """What a warning says."""
+    return f"at level {delta:g} the data refute {assumptions}; {alarms_in_words(delta)}"
+
+
 class Interval(NamedTuple):
     """An interval for an expected value, and the number of values it is based on."""
 
@@ -210,5 +225,5 @@ def shares_in_words(delta: float, used: Mapping[str, float] = SHARES._asdict(), 
     """How δ is divided, in words; `now` is what of the model's part this many trials are given."""
     names = {"model": "the model", "own": "each configuration's own trials", "nominated": "confirmed finalists"}
     if now is not None and now < SHARES.model * delta:
-        names["model"] += f" ({now:g} at this number of trials, the rest at others)"
-    return ", ".join(f"{share * delta:g} for {names[name]}" for name, share in used.items())
+        names["model"] += f" ({now:.4g} at this number of trials, the rest at others)"
+    return ", ".join(f"{share * delta:.4g} for {names[name]}" for name, share in used.items())
