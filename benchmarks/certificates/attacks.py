@@ -29,7 +29,7 @@ from mixbandit.integrations.optuna import MixBanditSampler
 
 from . import omissions
 from .records import Records, Row, number
-from .verdicts import CONDITIONAL, DELTA, HELD, REFUSED, WRONG, Verdict, judged
+from .verdicts import CONDITIONAL, DELTA, HELD, REFUSED, WRONG, Verdict, judged, judged_if
 
 RUNS = 200
 OUTCOMES = (HELD, WRONG, CONDITIONAL, REFUSED)
@@ -126,7 +126,7 @@ def luckiest_shard_first(rng: np.random.Generator) -> Verdict:
         site = mb.MartingaleMixture(1, sigma=0.5, norm_bound=1.0, delta=DELTA)
         centre = centre.merge(site.update(np.ones((len(rewards), 1)), rewards)) or centre
         floors.append((float(centre.lower([[1.0]])[0]), rate))
-    return judged(floors)
+    return judged_if(str(centre), "when shards were merged did not depend", floors)
 
 
 def one_pool(rng: np.random.Generator) -> Verdict:

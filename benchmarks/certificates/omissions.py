@@ -29,7 +29,7 @@ def _values(rng: np.random.Generator, trials: int) -> list[tuple[int, float]]:
 
 def only_lucky_trials_end(rng: np.random.Generator) -> Verdict:
     """Trials with a value below ½ fail, as if something had gone wrong."""
-    space = {"which": optuna.distributions.IntDistribution(0, 1)}
+    space: dict[str, optuna.distributions.BaseDistribution] = {"which": optuna.distributions.IntDistribution(0, 1)}
     study = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(seed=0))
     for which, value in _values(rng, 200):
         study.enqueue_trial({"which": which})

@@ -33,7 +33,7 @@ from mixbandit.errors import InvalidInput, reading
 from mixbandit.features import FeatureMap
 from mixbandit.regret import RegretBound
 from mixbandit.search import QUICK, THOROUGH
-from mixbandit.sequences import Audit, ConfidenceSequence, Moment, setting
+from mixbandit.sequences import MERGED, Audit, ConfidenceSequence, Moment, setting
 
 # Rewards that were learnt out of order must not have chosen their places themselves.
 _IN_TIME = ", and that when a reward arrives does not depend on its value (strict=True does without this)"
@@ -126,7 +126,7 @@ class Policy:
         if self.moment.rule.guarantee != "anytime":
             return "The bounds are Bayesian: right on average over the prior. Nothing is guaranteed for this problem."
         return (
-            f"Given {self.moment.stated()}, and {self.moment.model.given}{_condition(self.state)}: with probability ≥ "
+            f"Given {self.moment.stated()}, and {self.moment.model.given}{_condition(self)}: with probability ≥ "
             f"{confidence(self.moment.rule.delta)}, at all times at once, bounds, proven certificates and proven "
             f"data-dependent regret bounds hold, whatever is chosen. {self.rule.worst_case(self.moment)}"
         )
@@ -275,7 +275,7 @@ class Policy:
         if not found.trusted and not state.refuted:
             self.sequence.refute(_OUTSIDE)
         action = found.action if turn.context is None else found.action[len(turn.context) :]
-        given = f"{found.model}{_condition(self.state)}"
+        given = f"{found.model}{_condition(self)}"
         return dataclasses.replace(found, action=action, trusted=not self.state.refuted, model=given)
 
     def audit(self) -> Audit:
@@ -301,7 +301,7 @@ class Policy:
             delta=state.moment.rule.delta,
             guarantee=state.moment.rule.guarantee,
             trusted=not self.refuted,
-            condition=_condition(self.state),
+            condition=_condition(self),
         )
 
     def state_dict(self) -> dict[str, Any]:
@@ -350,10 +350,11 @@ class Policy:
         return self.state
 
 
-def _condition(state: State) -> str:
-    """What else statements rest on, once rewards were learnt in another order than that of play, or given up."""
+def _condition(policy: Policy) -> str:
+    """What else statements rest on, once rewards were learnt in another order than that of play, given up or merged."""
+    state, merged = policy.state, MERGED if policy.sequence.merged else ""
     given_up = f"{state.cancelled:,} cancelled choice{'' if state.cancelled == 1 else 's'}"
-    return (_IN_TIME if state.reordered else "") + (_LOST.format(given_up) if state.cancelled else "")
+    return (_IN_TIME if state.reordered else "") + (_LOST.format(given_up) if state.cancelled else "") + merged
 
 
 def _decided(policy: Policy, state: State, offer: many.Offer, *, track_regret: bool) -> Decisions:

@@ -1,6 +1,7 @@
 """Confidence sequences: sets that contain the unknown parameter at all times, used via their support functions."""
 
 from mixbandit.sequences.base import (
+    MERGED,
     SEQUENCE,
     ConfidenceSequence,
     ResidualBallSequence,
@@ -21,6 +22,7 @@ from mixbandit.sequences.refutation import Audit
 from mixbandit.sequences.unknown_noise import UnknownNoise
 
 __all__ = [
+    "MERGED",
     "SEQUENCE",
     "Audit",
     "BayesCredible",

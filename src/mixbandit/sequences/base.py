@@ -109,6 +109,10 @@ def setting(path: str, doc: str) -> Any:
     return property(operator.attrgetter(path), doc=doc)
 
 
+# What statements rest on after shards were merged one by one.
+MERGED = ", and that when shards were merged did not depend on what they contain"
+
+
 class ConfidenceSequence(abc.ABC):
     """Error bars for φ(a)ᵀθ*, from rewards r = φ(a)ᵀθ* + noise."""
 
@@ -149,6 +153,7 @@ class ConfidenceSequence(abc.ABC):
 
     def __init__(self, rule: Rule, response: Response | None = None, on_empty: str = "raise") -> None:
         self.on_empty = on_empty
+        self.merged = False  # whether shards were merged one by one, so that bounds may have been read in between
         self.silent = False  # True where the caller reports refuted assumptions
         moment = Moment(rule.model, rule, Response() if response is None else response, rule.start())
         self._home: Home = _OwnHome(moment)
@@ -157,7 +162,8 @@ class ConfidenceSequence(abc.ABC):
         model = self.moment.model
         of = repr(model.kernel) if model.dim is None else f"dim={model.dim}"
         settings = f"{of}, {self.moment.rule.stated()}, delta={self.delta:g}, t={self.t}"
-        return f"{type(self).__name__}({settings})"
+        given = f"; given{MERGED.removeprefix(', and')}" if self.merged else ""
+        return f"{type(self).__name__}({settings}){given}"
 
     @property
     def moment(self) -> Moment:
@@ -232,7 +238,8 @@ class ConfidenceSequence(abc.ABC):
         It is exact: the same as one pass over all data, in any grouping. Bounds are valid at all times along one nested
         path of data sets, as when shards report to a centre that only adds, if *when* a shard reports does not depend
         on what it reports. Otherwise, read no bounds until all shards, fixed in advance, are in. To merge arbitrary
-        pairs of stale shards and keep the best is to look at many sequences, which δ does not cover.
+        pairs of stale shards and keep the best is to look at many sequences, which δ does not cover. The new sequence
+        is `merged`, and says so where it is printed, as do certificates of policies that act on it.
         """
         if type(other) is not type(self):
             raise NotMergeable(f"a {type(self).__name__} cannot be merged with a {type(other).__name__}")
@@ -248,6 +255,7 @@ class ConfidenceSequence(abc.ABC):
         if difference is not None:
             raise NotMergeable(f"the sequences differ in {difference}")
         new._home = _OwnHome(new.moment.with_data(merged))
+        new.merged = self.merged or other.merged or bool(self.t and other.t)
         return new
 
     def difference(self, other: ConfidenceSequence) -> str | None:
@@ -274,7 +282,13 @@ class ConfidenceSequence(abc.ABC):
     def state_dict(self) -> dict[str, Any]:
         """Everything needed to resume later, as numbers, strings, arrays and dicts of these."""
         data = self.moment.data
-        return {**self.settings(), self.moment.model.stores: data.state_dict(), **self.moment.rule.memory(data)}
+        merged = {"merged": True} if self.merged else {}
+        return {
+            **self.settings(),
+            **merged,
+            self.moment.model.stores: data.state_dict(),
+            **self.moment.rule.memory(data),
+        }
 
     @classmethod
     @underflowing
@@ -293,6 +307,7 @@ class ConfidenceSequence(abc.ABC):
             new = cls(model, **keywords)  # type: ignore[arg-type]
             data = new.moment.rule.recalled(stored, data)
         new._home = _OwnHome(new.moment.with_data(data))
+        new.merged = stored["merged"]
         return new
 
     def _asked(self, alpha: float | Sequence[float] | None) -> tuple[Moment, Any]:
@@ -380,7 +395,11 @@ _SETTINGS: dict[str, Schema | Since] = {
 }
 # What rules remember besides the factor.
 _MEMORY = {"cost": Since(COST), "trials": Since(TRIALS), "weighted": Since(mapping_of(STATISTICS))}
-_COMMON: dict[str, Schema | Since] = {"version": one_of_these(STATE_VERSION), **MODEL}
+_COMMON: dict[str, Schema | Since] = {
+    "version": one_of_these(STATE_VERSION),
+    "merged": Since(flag, False),
+    **MODEL,
+}
 
 
 def SEQUENCE(state: Any, where: str) -> dict[str, Any]:
