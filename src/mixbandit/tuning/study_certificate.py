@@ -232,7 +232,10 @@ class StudyCertificate(Certificate):
                 "configurations hold for feasible and infeasible ones alike; an untried one may be either."
             )
         if self.inferred_space:
-            lines.append("The space was inferred from the trials; pass `space` if it is larger, or if you certify the run again as it grows.")
+            lines.append(
+                "The space was inferred from the trials; pass `space` if it is larger, or if you certify the run again "
+                "as it grows."
+            )
         if self.left_out:
             lines.append("Not counted: " + ", ".join(f"{n} {why}" for why, n in self.left_out.items()) + ".")
             if {"PRUNED", "FAIL"} & set(self.left_out):
