@@ -352,7 +352,7 @@ class Policy:
 
 def _condition(policy: Policy) -> str:
     """What else statements rest on, once rewards were learnt in another order than that of play, given up or merged."""
-    state, merged = policy.state, MERGED if policy.sequence.merged else ""
+    state, merged = policy.state, f", and{MERGED}" if policy.sequence.merged else ""
     given_up = f"{state.cancelled:,} cancelled choice{'' if state.cancelled == 1 else 's'}"
     return (_IN_TIME if state.reordered else "") + (_LOST.format(given_up) if state.cancelled else "") + merged
 

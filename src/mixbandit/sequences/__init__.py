@@ -1,7 +1,6 @@
 """Confidence sequences: sets that contain the unknown parameter at all times, used via their support functions."""
 
 from mixbandit.sequences.base import (
-    MERGED,
     SEQUENCE,
     ConfidenceSequence,
     ResidualBallSequence,
@@ -16,7 +15,7 @@ from mixbandit.sequences.igp import IGPSequence
 from mixbandit.sequences.intersection import RunningIntersection
 from mixbandit.sequences.kernel import KernelMixture
 from mixbandit.sequences.martingale import MartingaleMixture
-from mixbandit.sequences.moment import Moment, seen_refuted
+from mixbandit.sequences.moment import MERGED, Moment, seen_refuted
 from mixbandit.sequences.oful import OFULSequence
 from mixbandit.sequences.refutation import Audit
 from mixbandit.sequences.unknown_noise import UnknownNoise

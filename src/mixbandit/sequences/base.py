@@ -62,7 +62,7 @@ from mixbandit.features import FeatureMap, FromCallable
 from mixbandit.kernels import KERNEL, Kernel, kernel_from_state_dict
 from mixbandit.mixtures import COST, MIXTURE, MOST_RESULTS, TRIALS, Mixture, mixture_from_state_dict
 from mixbandit.models import MODEL, check_model, model_from_state_dict
-from mixbandit.sequences.moment import Moment
+from mixbandit.sequences.moment import MERGED, Moment
 from mixbandit.sequences.refutation import Audit
 from mixbandit.sequences.response import Bounds, Response
 from mixbandit.sequences.rules import BallRule, Rule
@@ -107,10 +107,6 @@ class _OwnHome:
 def setting(path: str, doc: str) -> Any:
     """A read-only attribute that is kept elsewhere in the object."""
     return property(operator.attrgetter(path), doc=doc)
-
-
-# What statements rest on after shards were merged one by one.
-MERGED = ", and that when shards were merged did not depend on what they contain"
 
 
 class ConfidenceSequence(abc.ABC):
@@ -162,8 +158,7 @@ class ConfidenceSequence(abc.ABC):
         model = self.moment.model
         of = repr(model.kernel) if model.dim is None else f"dim={model.dim}"
         settings = f"{of}, {self.moment.rule.stated()}, delta={self.delta:g}, t={self.t}"
-        given = f"; given{MERGED.removeprefix(', and')}" if self.merged else ""
-        return f"{type(self).__name__}({settings}){given}"
+        return f"{type(self).__name__}({settings}{'; given' + MERGED if self.merged else ''})"
 
     @property
     def moment(self) -> Moment:
@@ -282,13 +277,8 @@ class ConfidenceSequence(abc.ABC):
     def state_dict(self) -> dict[str, Any]:
         """Everything needed to resume later, as numbers, strings, arrays and dicts of these."""
         data = self.moment.data
-        merged = {"merged": True} if self.merged else {}
-        return {
-            **self.settings(),
-            **merged,
-            self.moment.model.stores: data.state_dict(),
-            **self.moment.rule.memory(data),
-        }
+        kept = {**self.settings(), self.moment.model.stores: data.state_dict(), **self.moment.rule.memory(data)}
+        return {**kept, "merged": True} if self.merged else kept
 
     @classmethod
     @underflowing
@@ -395,11 +385,7 @@ _SETTINGS: dict[str, Schema | Since] = {
 }
 # What rules remember besides the factor.
 _MEMORY = {"cost": Since(COST), "trials": Since(TRIALS), "weighted": Since(mapping_of(STATISTICS))}
-_COMMON: dict[str, Schema | Since] = {
-    "version": one_of_these(STATE_VERSION),
-    "merged": Since(flag, False),
-    **MODEL,
-}
+_COMMON: dict[str, Schema | Since] = {"version": one_of_these(STATE_VERSION), "merged": Since(flag, False), **MODEL}
 
 
 def SEQUENCE(state: Any, where: str) -> dict[str, Any]:

@@ -17,6 +17,8 @@ from mixbandit.sequences.response import Bounds, Interval, Response
 from mixbandit.sequences.rules import Rule
 from mixbandit.sets import ConfidenceSet, Ellipsoid, Tightest
 
+# What statements rest on after shards were merged one by one.
+MERGED = " that when shards were merged did not depend on what they contain"
 Multiplier = float | tuple[float, ...]
 """One multiplier of a closed form, or several, of which the best counts in every direction."""
 
