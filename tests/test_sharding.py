@@ -104,6 +104,27 @@ def test_when_a_shard_reports_must_not_depend_on_what_it_reports():
         assert "must not depend" in promise or "does not depend\n        on what it reports" in promise
 
 
+def test_what_was_merged_names_that_condition():
+    condition = "when shards were merged did not depend on what they contain"
+    one, other = sequence().update(*log(0, 40)), sequence().update(*log(1, 40))
+    assert condition not in str(sequence().merge(one))  # nothing was known before
+    merged = one.merge(other)
+    for centre in (
+        merged,
+        merged.copy(),
+        mb.MartingaleMixture.from_state_dict(merged.state_dict()),
+        sequence().merge(merged),
+    ):
+        assert condition in str(centre)
+        policy = mb.UCB(centre, actions=mb.Box([-1.0] * 6, [1.0] * 6))
+        assert condition in policy.guarantee
+        assert condition in str(policy.certificate())
+    assert condition not in str(one)
+    # All shards were in before anybody could look.
+    assert condition not in str(mb.learn_in_shards(sequence(), [log(0, 40), log(1, 40)], jobs=1))
+    assert "merged" not in one.state_dict()
+
+
 @pytest.mark.heavy
 @pytest.mark.parametrize("backend", ["dask", "ray"])
 def test_clusters_learn_shards(backend):

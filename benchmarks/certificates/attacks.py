@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import optuna
@@ -27,28 +27,14 @@ from threadpoolctl import threadpool_limits
 import mixbandit as mb
 from mixbandit.integrations.optuna import MixBanditSampler
 
+from . import omissions
 from .records import Records, Row, number
+from .verdicts import CONDITIONAL, DELTA, HELD, REFUSED, WRONG, Verdict, judged, judged_if
 
-DELTA, RUNS = 0.05, 200
-HELD, WRONG, CONDITIONAL, REFUSED = "held", "wrong", "conditional", "refused"
+RUNS = 200
 OUTCOMES = (HELD, WRONG, CONDITIONAL, REFUSED)
 # What the first configuration in order of play has of δ for its own trials.
 FIRST_SHARE = 0.2 * DELTA / 2
-_ROUNDING = 1e-9
-
-
-class Verdict(NamedTuple):
-    """How a run ended; the floor and the truth where there was a floor."""
-
-    outcome: str
-    floor: float = math.nan
-    truth: float = math.nan
-
-
-def judged(floors: Sequence[tuple[float, float]]) -> Verdict:
-    """The verdict on all (floor, truth) that one run stated: wrong if any is."""
-    floor, truth = max(floors, key=lambda pair: pair[0] - pair[1])
-    return Verdict(WRONG if floor > truth + _ROUNDING else HELD, floor, truth)
 
 
 def pruned(rng: np.random.Generator, confirmations: int = 0) -> Verdict:
@@ -140,7 +126,7 @@ def luckiest_shard_first(rng: np.random.Generator) -> Verdict:
         site = mb.MartingaleMixture(1, sigma=0.5, norm_bound=1.0, delta=DELTA)
         centre = centre.merge(site.update(np.ones((len(rewards), 1)), rewards)) or centre
         floors.append((float(centre.lower([[1.0]])[0]), rate))
-    return judged(floors)
+    return judged_if(str(centre), "when shards were merged did not depend", floors)
 
 
 def one_pool(rng: np.random.Generator) -> Verdict:
@@ -204,6 +190,14 @@ ATTACKS: Mapping[str, Callable[[np.random.Generator], Verdict]] = {
     "the luckiest shard reports first": luckiest_shard_first,
     "rows drawn from one pool": one_pool,
     "stratified folds of many classes": stratified,
+    "a list of stratified splits": omissions.stratified_in_disguise,
+    "only lucky trials end": omissions.only_lucky_trials_end,
+    "only lucky rows are kept": omissions.only_lucky_rows_are_kept,
+    "misses are cancelled": omissions.misses_are_cancelled,
+    "our pages, rows not stated": lambda rng: omissions.as_our_pages_did(rng, states_the_pool=False),
+    "our pages, pool stated": lambda rng: omissions.as_our_pages_did(rng, states_the_pool=True),
+    "looks around the 500th trial": omissions.looks_around_a_change,
+    "searches by other scores": omissions.another_score,
 }
 
 RUN = ("attack", "seed")

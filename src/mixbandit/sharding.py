@@ -47,6 +47,7 @@ def learn_in_shards(
     learn = joblib.delayed(_learnt)
     for part in joblib.Parallel(n_jobs=workers)(learn(blank, shard, load) for shard in pieces):
         merged = merged.merge(part)
+    merged.merged = sequence.merged  # all shards are in, and nobody read a bound before
     return merged
 
 

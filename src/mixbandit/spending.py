@@ -154,14 +154,14 @@ class Ledger:
         return ", ".join(f"{line.delta:g} for {line}" for line in self.lines)
 
     def __str__(self) -> str:
-        amounts = [f"{line.delta:.6g}" for line in self.lines]
-        total = f"{self.total:.6g}"
+        amounts = [f"{line.delta:.4g}" for line in self.lines]
+        total = f"{self.total:.4g}"
         width = max(map(len, [*amounts, total]))
         entries = [f"  {amount:>{width}}  {line}" for amount, line in zip(amounts, self.lines, strict=True)]
         if len(self.lines) > 1:
             entries.append(f"  {total:>{width}}  in all")
         reason = f", because {self.reason}" if self.reason else ""
-        return "\n".join([f"The probability that {self.failure} is at most {self.delta:.6g}{reason}:", *entries])
+        return "\n".join([f"The probability that {self.failure} is at most {self.delta:.4g}{reason}:", *entries])
 
 
 def together(failure: str, reason: str, *lines: Line) -> Ledger:

@@ -33,6 +33,20 @@ def test_the_condition_is_stated_once_rewards_were_learnt_out_of_order(together)
     assert all(said(again))
 
 
+@pytest.mark.parametrize("played", [False, True])
+@pytest.mark.parametrize("strict", [False, True])
+def test_cancelled_choices_are_a_condition_of_statements(played, strict):
+    """Whoever tells clicks and cancels misses sees nothing but clicks, in order of play."""
+    policy = make("CMMUCB", strict=strict)
+    play(policy, 3)
+    policy.cancel(policy.ask(), played=played)
+    condition = "no value of a reward decided that it is lost (1 cancelled choice)"
+    for each in (policy, mb.CMMUCB.from_state_dict(policy.state_dict())):
+        for text in (each.guarantee, str(each.certificate()), str(each.regret_bound())):
+            assert condition in text
+        assert not any(said(each))
+
+
 def test_floors_that_tie_go_to_the_arm_that_looks_best():
     bandit = mb.CMMUCB(
         3, actions=[[1.0, 0, 0], [0, 1.0, 0], [0, 0, 1.0]], sigma=0.5, norm_bound=2.0, reward_range=(0, 1)

@@ -143,11 +143,92 @@ def test_a_callback_that_stops_does_not_end_the_study_with_an_error(caplog):
     assert "nothing is guaranteed" in caplog.text
 
 
-def test_pruning_before_any_measurement_is_no_selection():
+LOST = "CAUTION: {} ended without a value. If that depended on values,"
+
+
+def test_pruning_before_any_measurement_is_no_selection_as_far_as_anything_tells():
+    """Such as of parameters that do not fit together; but the reason may have been a value that was not reported."""
     study = pruned_study(optuna.pruners.NopPruner(), n_trials=6)
     study.tell(study.ask(), state=TrialState.PRUNED)
-    assert mb.certify(study, **STATED).t == 6
-    assert mb.certify(study.trials_dataframe(), **STATED).t == 6
+    for run in (study, study.trials_dataframe()):
+        found = mb.certify(run, **STATED)
+        assert found.t == 6
+        assert str(found).startswith(LOST.format("1 trial"))
+
+
+def lucky_only(trial, how):
+    """Whoever is unlucky fails, returns no number, or gives up without a report."""
+    value = np.random.default_rng(trial.number).binomial(100, 0.5) / 100
+    trial.suggest_categorical("c", ["a", "b"])
+    if value >= 0.5:
+        return value
+    if how == "fails":
+        raise ValueError
+    if how == "gives up":
+        raise optuna.TrialPruned
+    return float("nan")
+
+
+@pytest.mark.parametrize("how", ["fails", "is not a number", "gives up"])
+def test_trials_without_a_value_draw_a_caution(how, tmp_path):
+    """The floor is above the truth, .5, and nothing but the user knows why the others have no value."""
+    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(lambda trial: lucky_only(trial, how), n_trials=200, catch=(ValueError,))
+    frame = study.trials_dataframe()
+    frame.to_csv(tmp_path / "study.csv")
+    lost = sum(trial.state != TrialState.COMPLETE for trial in study.trials)
+    assert lost > 50
+    for run in (study, frame, tmp_path / "study.csv"):
+        found = mb.certify(run, **STATED)
+        assert found.trusted
+        assert found.interval[0] > 0.5
+        assert str(found).startswith(LOST.format(f"{lost} trials"))
+    pairs = [(trial.params, trial.value) for trial in study.trials]
+    assert str(mb.certify(pairs, **STATED)).startswith(LOST.format(f"{lost} trials"))
+    assert str(MixBanditSampler(**STATED).certificate(study)).startswith(LOST.format(f"{lost} trials"))
+
+
+def test_a_tuner_counts_trials_that_failed():
+    tuner = mb.Tuner({"x": mb.Float(0, 1)}, rng=0, **STATED)
+    for value in (0.4, 0.6, 0.4, 0.7):
+        trial = tuner.ask()
+        tuner.tell(trial, value) if value > 0.5 else tuner.fail(trial)
+    assert str(tuner.certificate()).startswith(LOST.format("2 trials"))
+    again = mb.Tuner.from_state_dict(tuner.state_dict())
+    assert str(again.certificate()) == str(tuner.certificate())
+    assert "CAUTION" not in str(
+        mb.Tuner({"x": mb.Float(0, 1)}, rng=0, **STATED).optimize(lambda p: 0.6, 3).certificate()
+    )
+
+
+def test_confirmations_that_failed_draw_a_caution_and_failed_searches_do_not_any_more():
+    sampler = MixBanditSampler(seed=0, **STATED)
+    study = pruned_study(PRUNERS[0](), sampler=sampler)
+    study.tell(study.ask(), state=TrialState.FAIL)
+    for place, trial in enumerate(sampler.confirm(study, 6)):
+        trial.suggest_categorical("c", ["a", "b"])
+        study.tell(trial, 0.5 + 0.01 * place)
+    for run in (study, study.trials_dataframe()):
+        assert "CAUTION" not in str(mb.certify(run, **STATED))
+    trial = next(sampler.confirm(study, 1))
+    trial.suggest_categorical("c", ["a", "b"])
+    study.tell(trial, state=TrialState.FAIL)
+    for run in (study, study.trials_dataframe()):
+        assert str(mb.certify(run, **STATED)).startswith(LOST.format("1 trial"))
+
+
+def test_numbers_that_are_missing_from_a_table_draw_a_caution():
+    study = pruned_study(PRUNERS[0](), n_trials=100)
+    frame = study.trials_dataframe()
+    kept = frame[frame["state"] == "COMPLETE"]
+    absent = int(np.ptp(kept["number"])) + 1 - len(kept)
+    for table in (kept, kept.drop(columns="state")):
+        said = str(mb.certify(table, **STATED))
+        assert said.startswith(f"CAUTION: {absent} trial numbers are missing. If that depended on values,")
+    whole = pruned_study(optuna.pruners.NopPruner()).trials_dataframe()
+    found = mb.certify(whole, **STATED)
+    assert "CAUTION" not in str(found)
+    assert "No trial of the run was removed because of its value." in found.details()  # no table shows that
 
 
 @pytest.mark.heavy

@@ -6,7 +6,7 @@ import optuna
 import pytest
 
 import mixbandit as mb
-from mixbandit.integrations.optuna import StopOnGap
+from mixbandit.integrations.optuna import ConfirmFinalists, StopOnGap
 from tests.integrations.studies import COMPLETE, STATED, make, simple
 
 
@@ -124,3 +124,11 @@ def test_one_callback_looks_at_every_study_from_its_beginning():
         study = optuna.create_study(study_name="same", direction="maximize", sampler=sampler)
         study.optimize(lambda trial: 0.5 + 0.1 * trial.suggest_float("x", 0, 1), n_trials=20, callbacks=[callback])
         assert len(study.trials) == 5
+
+
+@pytest.mark.parametrize(
+    "make", [lambda **known: StopOnGap(0.1, **known), lambda **known: ConfirmFinalists(3, after=9, **known)]
+)
+def test_fixed_rows_are_refused_when_a_callback_is_made(make):
+    with pytest.raises(mb.InvalidInput, match='rows="fixed" is for certify'):
+        make(reward_range=(0, 1), samples=100, rows="fixed")

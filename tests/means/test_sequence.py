@@ -331,4 +331,4 @@ def test_noise_levels_that_cannot_be_used_change_nothing(options, arguments, wor
 
 
 def test_a_comparison_reads_as_a_sentence():
-    assert str(mb.MeanComparison(-0.01234, 0.5, 0.0312, False)) == "The difference lies in [-0.01234, 0.5]; p = 0.031."
+    assert str(mb.MeanComparison(-0.01234, 0.5, 0.0312, False)) == "The difference lies in [-0.01234, 0.5]; p = 0.0312."

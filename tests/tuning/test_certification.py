@@ -176,6 +176,11 @@ def test_wrong_assumptions_are_refuted(study):
     assert found.possible == ()
     assert str(found).startswith("WARNING")
     assert "REFUTED" in found.details()
+    # There are several tests, and each has its own δ.
+    alarms = "all tests of a certificate together raise a false alarm with probability up to about 0.2"
+    assert alarms in str(told[0].message)
+    assert alarms in str(found).splitlines()[0]
+    assert alarms not in mb.certify(study, **STATED).details()
 
 
 def many_objectives():
@@ -260,7 +265,8 @@ def test_the_command_line_certifies_files_and_storages(study, tmp_path):
     )
     result = run(app, ["certify", storage, *stated])
     assert result.exit_code == 0, result.output
-    assert result.stdout.startswith("Use {")  # what is being done goes to stderr
+    assert result.stdout.startswith("CAUTION: 8 trials ended without a value.")
+    assert result.stdout.splitlines()[1].startswith("Use {")  # what is being done goes to stderr
     optuna.create_study(storage=storage, study_name="b")
     for arguments, text in (
         ([storage], "several studies"),

@@ -7,7 +7,9 @@ import optuna
 import pandas as pd
 import polars as pl
 import pytest
+import sklearn
 from scipy.stats import loguniform
+from sklearn import metrics
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
@@ -61,7 +63,8 @@ def test_bare_results_say_nothing_about_the_list(grid, form):
     stated = mb.certify(results, fixed_list=True, **STATED).to_dict()
     known = mb.certify(grid, **STATED).to_dict()
     # Bare results do not say how rows were split.
-    assert stated.pop("assumptions").replace(", folds that are not stratified", "") == known.pop("assumptions")
+    unknown, in_order = "folds that do not depend on the labels", "rows in an order that does not depend on the labels"
+    assert stated.pop("assumptions").replace(unknown, in_order) == known.pop("assumptions")
     assert stated == known
 
 
@@ -247,3 +250,45 @@ def test_negated_losses_are_maximised():
     assert mb.certify(results, **stated).action == {"a": 2}
     with pytest.raises(mb.InvalidInput, match="scores are maximised"):
         mb.certify(results, direction="minimize", **stated)
+
+
+ACCURACY, F1 = metrics.make_scorer(metrics.accuracy_score), metrics.make_scorer(metrics.f1_score)
+
+
+@pytest.mark.parametrize(
+    ("scoring", "name"),
+    [
+        (F1, "f1_score"),
+        (metrics.make_scorer(metrics.f1_score, average="macro"), "f1_score"),
+        (metrics.make_scorer(metrics.roc_auc_score, response_method="predict_proba"), "roc_auc_score"),
+        (metrics.make_scorer(metrics.matthews_corrcoef), "matthews_corrcoef"),
+        (metrics.make_scorer(metrics.fbeta_score, beta=2), "fbeta_score"),
+        (metrics.make_scorer(metrics.root_mean_squared_error, greater_is_better=False), "root_mean_squared_error"),
+        ({"accuracy": "roc_auc"}, "roc_auc"),  # whatever the user calls it
+        ({"hits": F1, "accuracy": "accuracy"}, "f1_score"),
+    ],
+)
+def test_scorers_that_are_no_means_over_rows_are_refused_in_any_form(scoring, name):
+    refit = next(iter(scoring)) if isinstance(scoring, dict) else True
+    search = GridSearchCV(DecisionTreeClassifier(), GRID, scoring=scoring, refit=refit, cv=KFold(3)).fit(X, Y)
+    with pytest.raises(mb.InvalidInput, match=f"the scorer '{name}' is not a mean over rows"):
+        mb.certify(search, **STATED)
+
+
+@pytest.mark.parametrize("scoring", [ACCURACY, {"f1": "accuracy"}, {"f1": ACCURACY}])
+def test_scorers_that_are_means_over_rows_are_certified_in_any_form(scoring):
+    refit = "f1" if isinstance(scoring, dict) else True
+    search = GridSearchCV(DecisionTreeClassifier(), GRID, scoring=scoring, refit=refit, cv=KFold(3)).fit(X, Y)
+    assert mb.certify(search, **STATED).proven
+
+
+def test_a_score_of_weighted_rows_is_no_mean_of_as_many_results():
+    with sklearn.config_context(enable_metadata_routing=True):
+        weighted = metrics.make_scorer(metrics.accuracy_score).set_score_request(sample_weight=True)
+        model = DecisionTreeClassifier().set_fit_request(sample_weight=False)
+        search = GridSearchCV(model, GRID, scoring=weighted, cv=KFold(3))
+        search.fit(X, Y, sample_weight=np.arange(1.0, len(X) + 1.0))
+    with pytest.raises(mb.InvalidInput, match="'weighted accuracy_score' is not a mean over rows"):
+        mb.certify(search, **STATED)
+    with pytest.raises(mb.InvalidInput, match="scores of weighted rows"):
+        mb.certify_fitted(search, X, Y)

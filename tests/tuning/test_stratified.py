@@ -9,11 +9,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import (
     GridSearchCV,
     KFold,
+    PredefinedSplit,
     RepeatedStratifiedKFold,
+    StratifiedGroupKFold,
     StratifiedKFold,
     StratifiedShuffleSplit,
 )
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import mixbandit as mb
 from mixbandit.tuning.fixed_rows import stratified_shift
@@ -48,7 +50,7 @@ def coin_flips(seed, cv):
     return mb.certify(search, samples=ROWS // 5, reward_range=(0, 1))
 
 
-@pytest.mark.parametrize("cv", [5, StratifiedKFold(5), KFold(5, shuffle=True, random_state=0)])
+@pytest.mark.parametrize("cv", [5, np.int64(5), StratifiedKFold(5), KFold(5, shuffle=True, random_state=0)])
 def test_no_floor_above_one_half_for_coin_flips(cv):
     for seed in range(3):
         assert coin_flips(seed, cv).interval[0] < 0.5
@@ -79,15 +81,71 @@ Y = (X[:, 0] > 0).astype(int)
     [
         (None, 5),
         (4, 4),
+        (np.int64(4), 4),  # an integer to scikit-learn, though none to Python
         (StratifiedKFold(3), 3),
+        (StratifiedGroupKFold(3), 3),
         (RepeatedStratifiedKFold(n_splits=3, n_repeats=2), 3),
         (StratifiedShuffleSplit(3), 1),
         (KFold(3), None),
     ],
 )
 def test_stratified_splitters_are_recognised(cv, folds):
-    strata = read_search(GridSearchCV(DecisionTreeClassifier(), {"max_depth": [1]}, cv=cv).fit(X, Y)).strata
+    groups = {"groups": np.arange(len(X))} if isinstance(cv, StratifiedGroupKFold) else {}
+    strata = read_search(GridSearchCV(DecisionTreeClassifier(), {"max_depth": [1]}, cv=cv).fit(X, Y, **groups)).strata
     assert (None if strata is None else (strata.classes, strata.folds)) == (None if folds is None else (2, folds))
+
+
+class Mine:
+    """A user's own splitter, which stratifies without saying so."""
+
+    def get_n_splits(self, *_, **__):
+        return 3
+
+    def split(self, X, y, groups=None):
+        return StratifiedKFold(3).split(X, y)
+
+
+class OwnKFold(KFold):
+    """Nobody knows what it does with the labels."""
+
+
+FOLD_OF_ROW = np.arange(len(X)) % 3
+UNKNOWN = "if no fold depends on the labels, as stratified ones do."
+
+
+@pytest.mark.parametrize(
+    "cv", [list(StratifiedKFold(3).split(X, Y)), PredefinedSplit(FOLD_OF_ROW), Mine(), OwnKFold(3, shuffle=True)]
+)
+def test_folds_that_nobody_knows_are_a_condition_in_the_first_line(cv):
+    search = GridSearchCV(DecisionTreeClassifier(), {"max_depth": [1, 2]}, cv=cv).fit(X, Y)
+    found = mb.certify(search, samples=66, reward_range=(0, 1))
+    assert str(found).splitlines()[0].endswith(UNKNOWN)
+    assert "folds that do not depend on the labels" in found.details()
+    bare = mb.certify(search.cv_results_, fixed_list=True, samples=66, reward_range=(0, 1))
+    assert str(bare).splitlines()[0].endswith(UNKNOWN)
+
+
+@pytest.mark.parametrize(
+    ("cv", "model", "says"),
+    [
+        (KFold(3), DecisionTreeClassifier, True),  # of rows sorted by label it is as good as stratified
+        (KFold(3, shuffle=True), DecisionTreeClassifier, False),
+        (3, DecisionTreeRegressor, True),
+        (3, DecisionTreeClassifier, False),
+    ],
+)
+def test_folds_in_the_order_of_rows_rest_on_that_order(cv, model, says):
+    scoring = None if model is DecisionTreeClassifier else "neg_mean_squared_error"
+    search = GridSearchCV(model(), {"max_depth": [1, 2]}, cv=cv, scoring=scoring).fit(X, Y)
+    found = mb.certify(search, samples=66, reward_range=(-1, 1))
+    assert UNKNOWN not in str(found)
+    assert ("rows in an order that does not depend on the labels" in found.details()) == says
+
+
+def test_a_list_measured_on_one_split_rests_on_how_rows_were_set_aside():
+    grid = [({"x": 1}, 0.6), ({"x": 2}, 0.7)]
+    found = mb.certify(grid, rows="fixed", fixed_list=True, samples=50, reward_range=(0, 1))
+    assert "set aside without a look at their labels" in found.details()
 
 
 def test_without_the_number_of_classes_nothing_is_said_about_new_rows():

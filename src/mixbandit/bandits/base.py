@@ -35,11 +35,13 @@ from mixbandit.models import box_model
 from mixbandit.predictors import Predictor
 from mixbandit.regret import RegretBound
 from mixbandit.search import QUICK, THOROUGH, Shares
-from mixbandit.sequences import Audit, ConfidenceSequence, Rewards, as_moment, checked_rewards
+from mixbandit.sequences import MERGED, Audit, ConfidenceSequence, Rewards, as_moment, checked_rewards
 from mixbandit.storage import FILES, Family, Storable, Stored, is_kind, not_storable
 
 # Rewards that were learnt out of order must not have chosen their places themselves.
 _IN_TIME = ", and that when a reward arrives does not depend on its value (strict=True does without this)"
+# Nor may they have chosen whether to come at all.
+_LOST = ", and that no value of a reward decided that it is lost ({})"
 _OUTSIDE = "a bound on an expected reward lies outside reward_range"
 
 
@@ -129,7 +131,7 @@ class Policy(Storable):
         if self.moment.guarantee != "anytime":
             return "The bounds are Bayesian: right on average over the prior. Nothing is guaranteed for this problem."
         return (
-            f"Given {self.moment.stated()}, and {self.moment.model.given}{_condition(self.state)}: with probability ≥ "
+            f"Given {self.moment.stated()}, and {self.moment.model.given}{_condition(self)}: with probability ≥ "
             f"{confidence(self.moment.delta)}, at all times at once, bounds, proven certificates and proven "
             f"data-dependent regret bounds hold, whatever is chosen. {self.rule.worst_case(self.moment)}"
         )
@@ -239,7 +241,8 @@ class Policy(Storable):
         reward is lost must not depend on its value.
         """
         happened = flag(played, "played")
-        self.state = self.state.without(self.state.awaited(choice, held=True), played=happened)
+        state = self.state.without(self.state.awaited(choice, held=True), played=happened)
+        self.state = state._replace(cancelled=state.cancelled + 1)
         return self
 
     @locked
@@ -284,7 +287,7 @@ class Policy(Storable):
         if not found.trusted and not state.refuted:
             self.sequence.refute(_OUTSIDE)
         action = found.action if turn.context is None else found.action[len(turn.context) :]
-        given = f"{found.model}{_condition(self.state)}"
+        given = f"{found.model}{_condition(self)}"
         return dataclasses.replace(found, action=action, trusted=not self.state.refuted, model=given)
 
     def audit(self) -> Audit:
@@ -310,7 +313,7 @@ class Policy(Storable):
             delta=state.moment.delta,
             guarantee=state.moment.guarantee,
             trusted=not self.refuted,
-            condition=_condition(self.state),
+            condition=_condition(self),
         )
 
     def state_dict(self) -> dict[str, Any]:
@@ -363,9 +366,11 @@ class Policy(Storable):
         return self.state
 
 
-def _condition(state: State) -> str:
-    """What else statements rest on, once rewards were learnt in another order than that of play."""
-    return _IN_TIME if state.reordered else ""
+def _condition(policy: Policy) -> str:
+    """What else statements rest on, once rewards were learnt in another order than that of play, given up or merged."""
+    state, merged = policy.state, f", and{MERGED}" if policy.sequence.merged else ""
+    given_up = f"{state.cancelled:,} cancelled choice{'' if state.cancelled == 1 else 's'}"
+    return (_IN_TIME if state.reordered else "") + (_LOST.format(given_up) if state.cancelled else "") + merged
 
 
 def _decided(

@@ -73,6 +73,7 @@ class State(NamedTuple):
     since: int = 0  # choices from this number on were made at this moment
     crowd: Crowd | None = None  # the feature rows of the pending choices, once there are many
     reordered: bool = False  # whether rewards were ever learnt in another order than that of play
+    cancelled: int = 0  # choices that the user gave up, whose rewards will never come
     predictor: Predictor | None = None  # what the told rewards lead to expect, if the policy was given a predictor
 
     def awaited(self, choice: Choice | str | int, *, held: bool = False) -> Choice:
@@ -134,7 +135,7 @@ class State(NamedTuple):
         return State(
             moment, self.seed, self.rounds, pending, held, settled, widths, self.searched, refuted, self.history,
             self.warm, None, self.rounds, self._crowd_without(choices), self._reorders(choices, pending),
-            self._predictor_after(choices, rewards),
+            self.cancelled, self._predictor_after(choices, rewards),
         )  # fmt: skip
 
     def _predictor_after(self, choices: list[Choice], rewards: Array) -> Predictor | None:

@@ -75,6 +75,7 @@ def state_dict(policy: PolicyLike) -> dict[str, Any]:
         "refuted": state.refuted,
         "warm": state.warm,
         "reordered": state.reordered,
+        "cancelled": state.cancelled,
     }
 
 
@@ -116,6 +117,7 @@ def recalled(fresh: State, stored: Mapping[str, Any], actions: Region | None) ->
         searched=account["searched"],
         refuted=stored["refuted"],
         reordered=stored["reordered"],
+        cancelled=stored["cancelled"],
         history=history_from_state(stored["history"]),
         warm=_inside(stored["warm"], actions),
     )
@@ -214,6 +216,7 @@ POLICY = record(
         "refuted": flag,
         "warm": optional(array(None, None)),
         "reordered": Since(flag, False),
+        "cancelled": Since(count, 0),
         "rule": Since(ActingRule.family),
         # Of version 0.1.0, instead of the seed and the rule:
         "rng": Since(mapping),

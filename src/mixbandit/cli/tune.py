@@ -153,7 +153,7 @@ def _in_words(tuning: Tuning, found: StudyCertificate | None) -> str:
     if found is not None:
         return str(found)
     best = tuning.study.best_trial
-    return f"The best value seen is {best.value:g}, with {best.params}. If values are noisy, it is partly luck."
+    return f"The best value seen is {best.value:.4g}, with {best.params}. If values are noisy, it is partly luck."
 
 
 def _as_dict(tuning: Tuning, found: StudyCertificate | None) -> dict[str, Any]:

@@ -31,7 +31,7 @@ class MeanComparison:
     ledger: Ledger | None = field(default=None, repr=False, compare=False)  # how δ is divided
 
     def __str__(self) -> str:
-        return f"The difference lies in [{self.lower:.4g}, {self.upper:.4g}]; p = {self.pvalue:.2g}."
+        return f"The difference lies in [{self.lower:.4g}, {self.upper:.4g}]; p = {self.pvalue:.4g}."
 
 
 @underflowing
@@ -108,8 +108,8 @@ def _together(a: MeanSequence, b: MeanSequence, delta: float) -> MeanComparison:
     if least >= -math.log(delta):
         raise AssumptionsRefuted(
             f"at level delta the values refute sigma={a.sigma:g} with reward_range={a.reward_range}: no two means in "
-            f"the range explain averages of {a.mean:g} and {b.mean:g}; pass reward_range=None if nothing bounds the "
-            "means"
+            f"the range explain averages of {a.mean:.4g} and {b.mean:.4g}; pass reward_range=None if nothing bounds "
+            "the means"
         )
     # Each s starts at its mean's; a set that is nearly empty is widened until there is room to search.
     level = max(-math.log(delta), least + 3.0 * _MARGIN) + sum(side.at_mean - side.least for side in sides)

@@ -116,7 +116,7 @@ def capped(centre: float, radius: float, reward_range: Range | None, stated: str
     if low > most or high < least:
         raise AssumptionsRefuted(
             f"at level delta the values refute {stated} with reward_range=({least:g}, {most:g}): the mean would lie in "
-            f"[{low:g}, {high:g}]; pass reward_range=None if nothing bounds the mean"
+            f"[{low:.4g}, {high:.4g}]; pass reward_range=None if nothing bounds the mean"
         )
     return max(low, least), min(high, most)
 

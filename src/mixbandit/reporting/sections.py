@@ -23,15 +23,15 @@ _HALF = 400.0
 
 
 def verdict(certificate: StudyCertificate) -> str:
-    """The two sentences, after a warning if they are not trusted."""
+    """The two sentences, after a warning if they are not trusted, or after cautions."""
     sentences = certificate.sentences(named(certificate.parameters))
-    warning = [sentence for sentence in sentences[:1] if sentence.startswith(("WARNING: ", "CAUTION: "))]
+    warning = [sentence for sentence in sentences if sentence.startswith(("WARNING: ", "CAUTION: "))]
     body = "".join(paragraph(sentence) for sentence in sentences[len(warning) :])
     if not warning:
         return f'<div class="verdict">{body}</div>'
     if certificate.trusted:  # something to check, which proves nothing
-        caution = warning[0].removeprefix("CAUTION: ")
-        return f'<div class="warning" role="alert">{escaped(caution)}</div><div class="verdict">{body}</div>'
+        cautions = escaped(" ".join(sentence.removeprefix("CAUTION: ") for sentence in warning))
+        return f'<div class="warning" role="alert">{cautions}</div><div class="verdict">{body}</div>'
     text = warning[0].removesuffix("; none of this is guaranteed:")
     return (
         f'<div class="warning" role="alert">{escaped(text)}. Nothing on this page is guaranteed.</div>'

@@ -16,13 +16,14 @@ from mixbandit.sequences.intersection import RunningIntersection
 from mixbandit.sequences.kernel import KernelMixture
 from mixbandit.sequences.learning import Rewards, checked_rewards, learnt
 from mixbandit.sequences.martingale import MartingaleMixture
-from mixbandit.sequences.moment import Moment, as_moment
+from mixbandit.sequences.moment import MERGED, Moment, as_moment
 from mixbandit.sequences.oful import OFULSequence
 from mixbandit.sequences.refutation import Audit
 from mixbandit.sequences.response import Affine, Response
 from mixbandit.sequences.unknown_noise import UnknownNoise
 
 __all__ = [
+    "MERGED",
     "Affine",
     "Audit",
     "BayesCredible",

@@ -18,6 +18,7 @@ from mixbandit._checks import (
     Array,
     as_range,
     as_vector,
+    flag,
     instance_of,
     nonnegative,
     one_of,
@@ -44,7 +45,7 @@ from mixbandit.mixtures import Mixture
 from mixbandit.models import model_kind
 from mixbandit.sequences.belief import Belief
 from mixbandit.sequences.learning import Rewards, checked_rewards
-from mixbandit.sequences.moment import Moment, as_moment
+from mixbandit.sequences.moment import MERGED, Moment, as_moment
 from mixbandit.sequences.refutation import Audit
 from mixbandit.sequences.response import Affine, Bounds, Response
 from mixbandit.sequences.rules import BallRule, Rule
@@ -156,6 +157,7 @@ class ConfidenceSequence(Storable):
     def __init__(self, rule: Rule | Belief[Any], response: Response | None = None, on_empty: str = "raise") -> None:
         """From a rule and a response; or from a belief of your own, before any reward."""
         self.on_empty = on_empty
+        self.merged = False  # whether shards were merged one by one, so that bounds may have been read in between
         self.silent = False  # True where the caller reports refuted assumptions
         self._home: Home = OwnHome(rule if isinstance(rule, Belief) else _started(rule, response))
 
@@ -163,7 +165,7 @@ class ConfidenceSequence(Storable):
         model = self.moment.model
         of = f"dim={model.dim}" if model.kernel is None else repr(model.kernel)
         settings = f"{of}, {self.moment.stated()}, delta={self.delta:g}, t={self.t}"
-        return f"{type(self).__name__}({settings})"
+        return f"{type(self).__name__}({settings}{'; given' + MERGED if self.merged else ''})"
 
     @property
     def moment(self) -> Any:
@@ -238,7 +240,8 @@ class ConfidenceSequence(Storable):
         It is exact: the same as one pass over all data, in any grouping. Bounds are valid at all times along one nested
         path of data sets, as when shards report to a centre that only adds, if *when* a shard reports does not depend
         on what it reports. Otherwise, read no bounds until all shards, fixed in advance, are in. To merge arbitrary
-        pairs of stale shards and keep the best is to look at many sequences, which δ does not cover.
+        pairs of stale shards and keep the best is to look at many sequences, which δ does not cover. The new sequence
+        is `merged`, and says so where it is printed, as do certificates of policies that act on it.
         """
         if type(other) is not type(self):
             raise NotMergeable(f"a {type(self).__name__} cannot be merged with a {type(other).__name__}")
@@ -254,6 +257,7 @@ class ConfidenceSequence(Storable):
         if difference is not None:
             raise NotMergeable(f"the sequences differ in {difference}")
         new._home = OwnHome(new.moment.with_data(merged))
+        new.merged = self.merged or other.merged or bool(self.t and other.t)
         return new
 
     def difference(self, other: ConfidenceSequence) -> str | None:
@@ -282,12 +286,14 @@ class ConfidenceSequence(Storable):
         if not is_kind(type(self)):
             raise not_storable(self)
         data, settings = self.moment.data, {**plain(self.settings()), "type": self.kind}
-        return {**settings, self.moment.model.stores: data.state_dict(), **self.moment.rule.memory(data)}
+        kept = {**settings, self.moment.model.stores: data.state_dict(), **self.moment.rule.memory(data)}
+        return {**kept, "merged": True} if self.merged else kept
 
     @classmethod
     def check_state(cls, state: Mapping[str, Any], where: str) -> Fields:
+        common: dict[str, Schema | Since] = {"version": one_of_these(STATE_VERSION), "merged": Since(flag, False)}
         fields = {**model_kind(state).schema.fields, **cls.memory.fields, **cls.schema.fields}
-        return record({"version": one_of_these(STATE_VERSION), **fields})(state, where)
+        return record({**common, **fields})(state, where)
 
     @classmethod
     @underflowing
@@ -299,6 +305,7 @@ class ConfidenceSequence(Storable):
             new = cls(model, **keywords)  # type: ignore[arg-type]
             data = new.moment.rule.recalled(stored, data)
         new._home = OwnHome(new.moment.with_data(data))
+        new.merged = stored["merged"]
         return new
 
     def _asked(self, alpha: float | Sequence[float] | None) -> tuple[Any, Any]:

@@ -17,6 +17,9 @@ from mixbandit.sequences.response import Response
 from mixbandit.sequences.rules import Rule
 from mixbandit.sets import ConfidenceSet, Ellipsoid, Point, Tightest
 
+# What statements rest on after shards were merged one by one.
+MERGED = " that when shards were merged did not depend on what they contain"
+
 
 class Moment(Examined, Belief[Any]):
     """Model, rule and response with the data of one moment; `after` returns the next."""

@@ -153,7 +153,7 @@ class Asks(Confirms):
         row = self.space.snapped(choice.action)
         if row is choice.action:
             return choice
-        policy.cancel(choice)
+        policy.state = policy.state.without(choice, played=False)
         return policy.adopt(row)
 
     def adopt(self, parameters: Mapping[str, Any]) -> Trial:

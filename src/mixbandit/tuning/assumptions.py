@@ -374,6 +374,8 @@ def rows_in_words(assumptions: Assumptions) -> str:
     """What is assumed of the rows that values with `samples` were measured on."""
     if assumptions.pool is not None:
         return f"drawn with replacement from one pool of {assumptions.pool:,} rows"
+    if assumptions.rows == FIXED:
+        return "on the same rows in every trial"
     return "on new rows (assumed, not stated)" if assumptions.rows == UNSTATED else "on new rows"
 
 

@@ -18,7 +18,7 @@ from mixbandit.errors import STATEMENTS, AssumptionsRefutedWarning, InvalidInput
 from mixbandit.mixtures import Forecaster, Mixture
 from mixbandit.sequences import Moment
 from mixbandit.tuning.assumptions import Assumptions, ModelLike, Stated, check_values
-from mixbandit.tuning.evidence import Trials
+from mixbandit.tuning.evidence import Trials, refuted_in_words
 from mixbandit.tuning.fixed_rows import on_fixed_rows, stated_about
 from mixbandit.tuning.judgement import Judgement
 from mixbandit.tuning.modelling import certifying
@@ -80,7 +80,7 @@ def certify(
                       features=features, mixture=mixture, rng=rng)  # fmt: skip
     if not found.trusted:
         warn_user(
-            f"at level {found.delta:g} the data refute {found.assumptions} (after {found.refuted_after} trials)",
+            refuted_in_words(found.delta, f"{found.assumptions} (after {found.refuted_after} trials)"),
             AssumptionsRefutedWarning,
         )
     return found
@@ -144,6 +144,8 @@ def certified(
         infeasible=None if feasible is None else len(rewards) - len(feasible),
         ordered=run.ordered,
         stopped_short=run.stopped_short,
+        lost=len(run.lost),
+        absent=run.absent,
         overlapping=run.overlapping,
         refuted_after=len(rewards) if refuted_after is None and not found.trusted else refuted_after,
     )

@@ -39,7 +39,7 @@ class Comparison:
         who = "the model" if self.evidence == MODEL else by
         return (
             f"The difference lies in [{self.lower:.4g}, {self.upper:.4g}], according to {who}; "
-            f"p = {self.pvalue:.2g} by {by}.{warning}"
+            f"p = {self.pvalue:.4g} by {by}.{warning}"
         )
 
 

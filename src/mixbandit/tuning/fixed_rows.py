@@ -46,7 +46,7 @@ from mixbandit.tuning.list_certificate import (
     ListCertificate,
 )
 from mixbandit.tuning.runs import read_run
-from mixbandit.tuning.searches import Measured, Strata, is_search, of_run, optuna_study_of, read_search
+from mixbandit.tuning.searches import UNKNOWN_FOLDS, Measured, Strata, is_search, of_run, optuna_study_of, read_search
 from mixbandit.tuning.space import Space
 
 SAME_FOLDS = 'a search that measures all configurations on the same rows: state rows="fixed", or nothing'
@@ -168,8 +168,8 @@ def on_a_fixed_list(found: Measured, known: Assumptions) -> ListCertificate:
     if found.strata is not None and samples is not None and found.strata.classes is None:
         return on_these_rows(found, known)
     given = "a list whose configurations and length were fixed before any value on these rows was seen"
-    if found.values.shape[1] > 1 and not found.knows_folds:
-        given += ", folds that are not stratified"
+    if found.folds_given is not None:
+        given += f", {found.folds_given}"
     return _certified(found, known.towards(found.direction), samples, FIXED_LIST, given)
 
 
@@ -299,6 +299,7 @@ def _described(found: Measured, known: Assumptions, best: int) -> dict[str, Any]
         "configurations": found.configurations,
         "left_out": found.left_out,
         "listed": found.listed if found.fixed_list else None,
+        "unknown_folds": found.folds_given == UNKNOWN_FOLDS,
         "stratified": None if found.strata is None or not found.fixed_list else _strata_in_words(found.strata),
         "unused": found.unused,
         "infeasible": None if found.feasible is None else int((~found.feasible).sum()),

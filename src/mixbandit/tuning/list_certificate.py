@@ -38,6 +38,7 @@ class ListCertificate(StudyCertificate):
     adaptive: bool | None = False  # whether configurations were chosen by earlier values; None: not known
     listed: int | None = None  # the length of a list fixed in advance, measured or not; None if there is none
     stratified: str | None = None  # how folds are stratified, if they are known to be
+    unknown_folds: bool = False  # whether nobody knows how rows were split into folds
     on_these_rows: float = math.nan  # the measured value of `action`, the mean over folds
     configurations: Sequence[Mapping[str, Any]] = dataclasses.field(default=(), repr=False, compare=False)
     intervals: Array = dataclasses.field(default_factory=lambda: np.empty((0, 2)), repr=False, compare=False)
@@ -129,6 +130,7 @@ class ListCertificate(StudyCertificate):
         second += self._not_counted
         sure, best = f"with probability at least {confidence(self.delta)}", self.best_possible + 0.0
         fresh = ", if nothing used these rows before" if self.evidence == FRESH_ROWS else ""
+        fresh += ", if no fold depends on the labels, as stratified ones do" if self.unknown_folds else ""
         others = "" if self.tried == 1 else f"; the best one's is {most} {best:.4g}"
         measured = f" (measured: {self.on_these_rows:.4g})" if self.evidence == FRESH_ROWS else ""
         lines = [

@@ -8,11 +8,12 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mixbandit._checks import Array, is_integer, shown
 from mixbandit.errors import InvalidInput
 from mixbandit.tuning.columns import Mask
-from mixbandit.tuning.selection import COMPLETE, GIVEN_UP, LEFT_OUT, NOMINATION, PRUNED, SIGMA
+from mixbandit.tuning.selection import COMPLETE, FAILED, GIVEN_UP, LEFT_OUT, NOMINATION, PRUNED, SIGMA, WITHDRAWN
 
 
 def is_given_up(trial: Any) -> bool:
@@ -21,6 +22,19 @@ def is_given_up(trial: Any) -> bool:
     # A completed trial with a value that contradicts what was stated is one that did not stop.
     marked = PRUNED in marks or (LEFT_OUT in marks and trial.state.name != COMPLETE)
     return marked or (trial.state.name == GIVEN_UP and bool(getattr(trial, "intermediate_values", {})))
+
+
+def is_lost(trial: Any) -> bool:
+    """Whether a trial ended without a value, and nothing says that its value had no part in it."""
+    if trial.state.name == FAILED:
+        return WITHDRAWN not in getattr(trial, "system_attrs", {})
+    without = trial.state.name == COMPLETE and not getattr(trial, "values", None)
+    return without or (trial.state.name == GIVEN_UP and not is_given_up(trial))
+
+
+def lost_nominations(trials: Iterable[Any]) -> NDArray[np.int64]:
+    """For each trial that was lost, the number of the finalist that it was to confirm, 0 for none."""
+    return np.array([nomination_of(trial) for trial in trials if is_lost(trial)], dtype=np.int64)
 
 
 def nomination_of(trial: Any) -> int:

@@ -22,7 +22,7 @@ from mixbandit.tuning.assumptions import Assumptions, ModelLike, check_values
 from mixbandit.tuning.comparing import Comparison, compare
 from mixbandit.tuning.confirming import Finalist
 from mixbandit.tuning.default_model import in_words
-from mixbandit.tuning.evidence import Trials
+from mixbandit.tuning.evidence import Trials, alarms_in_words
 from mixbandit.tuning.judgement import Judgement
 from mixbandit.tuning.modelling import certifying
 from mixbandit.tuning.recommending import certificate_fields, likeliest, safest
@@ -163,6 +163,7 @@ class Reports:
         found = StudyCertificate(
             **fields,
             unused=_IGNORED if any(persistent.items(self.state.errors)) else {},
+            lost=self.state.bandit.cancelled,
             unmeasured=max(self.state.bandit.rounds - self.moment.t, 0),
         )
         if not found.trusted:  # bounds can contradict the range even if the set and the noise do not
@@ -247,7 +248,8 @@ class Reports:
         """Warn that the values refute the assumptions."""
         warn_user(
             f"at level {self.assumptions.delta:g} the values refute {self.assumptions}, or "
-            f"{in_words(self.moment.model, self.space)}: nothing is guaranteed any longer; see audit()",
+            f"{in_words(self.moment.model, self.space)}: nothing is guaranteed any longer; see audit(). "
+            f"{alarms_in_words(self.assumptions.delta).capitalize()}.",
             AssumptionsRefutedWarning,
         )
 

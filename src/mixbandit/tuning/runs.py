@@ -27,13 +27,14 @@ from mixbandit.tuning.marks import (
     feasible_trials,
     is_given_up,
     levels_of,
+    lost_nominations,
     nomination_of,
     own_nominations,
     spoiled_finalists,
     stopped_short,
 )
 from mixbandit.tuning.parameters import Categorical, Float, Int, Parameter
-from mixbandit.tuning.selection import COMPLETE, SIGMA, Selected, no_selection, selected
+from mixbandit.tuning.selection import COMPLETE, SIGMA, Selected, no_numbers, no_selection, selected
 from mixbandit.tuning.space import Space
 from mixbandit.tuning.tables import CsvFile, Frame, Progress, Table, masked
 
@@ -91,6 +92,10 @@ class Run:
     pruned: int = 0  # how many trials were pruned because of their own values, as far as that is known
     spoiled: frozenset[int] = frozenset()  # finalists of which a confirmation was pruned
     stopped_short: int = 0  # how many completed trials of the search reported fewer steps than others
+    lost: NDArray[np.int64] = field(
+        default_factory=no_numbers
+    )  # which finalists trials without a value were to confirm, 0 for none
+    absent: int = 0  # how many trials are missing, by the numbers of the others
 
     @property
     def configurations(self) -> Sequence[Mapping[str, Any]]:
@@ -139,6 +144,7 @@ class Run:
             pruned=0,
             spoiled=frozenset(),
             stopped_short=0,
+            lost=self.lost[self.lost > 0],
         )
 
     @property
@@ -259,6 +265,7 @@ def _from_study(study: Any, space: Space | None, direction: str | None) -> Run:
         pruned=sum(map(is_given_up, trials)),
         spoiled=spoiled_finalists(trials),
         stopped_short=stopped_short(complete),
+        lost=lost_nominations(trials),
     )
 
 
@@ -400,6 +407,8 @@ def _of_columns(found: Selected, space: Space | None, direction: str | None, ord
         levels=found.levels,
         pruned=found.pruned,
         spoiled=found.spoiled,
+        lost=found.lost,
+        absent=found.absent,
         owned=found.owned,
         numbers=found.numbers if is_ordered else None,
         ordered=is_ordered,

@@ -8,7 +8,7 @@ from typing import Any
 from mixbandit._checks import shown
 from mixbandit.errors import STATEMENTS, InvalidInput
 from mixbandit.tuning.measures import MEASURES
-from mixbandit.tuning.searches import is_regressor
+from mixbandit.tuning.searches import is_regressor, is_weighted
 
 # scikit-learn's functions, by name: the measure, and the sign that a scorer must give it.
 _FUNCTIONS = {
@@ -44,6 +44,8 @@ def score_of(scoring: Any) -> Score:
     name = getattr(function, "__name__", "")
     if name not in _FUNCTIONS or not str(getattr(function, "__module__", "")).startswith("sklearn."):
         raise _unsupported(f"the scorer {shown(scoring)}")
+    if is_weighted(scoring):
+        raise InvalidInput(f"no bound is known for scores of weighted rows, as {shown(scoring)}; state another score")
     measure, sign = _FUNCTIONS[name]
     if getattr(scoring, "_sign", sign) != sign:
         raise InvalidInput(f"the scorer {shown(scoring)} has the wrong sign: greater_is_better must be {sign > 0}")

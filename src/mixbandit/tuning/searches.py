@@ -8,6 +8,7 @@ tell. `MixBanditSearchCV` chooses by its scores, but from a list fixed in advanc
 
 from __future__ import annotations
 
+import numbers
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,12 +30,24 @@ _ROUND, _RESOURCES = "iter", "n_resources"  # of halving searches
 _EVALUATED, _LISTED = "folds_evaluated", "n_listed_"  # of MixBanditSearchCV
 _FAILED, _EARLIER = "with a failed fit", "from earlier rounds, measured on fewer rows"
 _PARTIAL = "with folds that were not evaluated"
+# Splitters of scikit-learn that never look at labels; those of the second line take rows in their order unless told
+# otherwise.
+_BLIND = (
+    *("RepeatedKFold", "ShuffleSplit", "GroupShuffleSplit", "LeaveOneOut", "LeavePOut", "LeaveOneGroupOut"),
+    *("LeavePGroupsOut", "KFold", "GroupKFold", "TimeSeriesSplit"),
+)
+_IN_ORDER = ("KFold", "TimeSeriesSplit")
+# What must hold of folds where nobody knows how they were made, and where rows were taken in their order.
+UNKNOWN_FOLDS = "folds that do not depend on the labels"
+IN_ORDER = "rows in an order that does not depend on the labels"
+_SET_ASIDE = "rows that were set aside without a look at their labels"
 # Scorers that are not means over rows, by how their names begin; the `…_samples` ones are.
 _NOT_MEANS = (
     *("roc_auc", "average_precision", "f1", "precision", "recall", "jaccard", "balanced_accuracy", "matthews_corrcoef"),
     *("r2", "explained_variance", "d2_", "max_error", "neg_max_error", "neg_median", "neg_root_mean", "positive_lik"),
     *("neg_negative_lik", "adjusted_", "mutual_info", "normalized_mutual", "rand_score", "homogeneity", "completeness"),
-    *("v_measure", "fowlkes_mallows"),
+    *("v_measure", "fowlkes_mallows", "fbeta", "cohen_kappa", "root_mean", "median_absolute", "class_likelihood"),
+    *("silhouette", "calinski", "davies", "consensus", "pair_confusion", "auc", "weighted"),
 )
 
 
@@ -62,7 +75,7 @@ class Measured:
     unused: Mapping[str, str] = field(default_factory=dict)
     feasible: Mask | None = None  # (N,), which are known to satisfy the constraints; None without constraints
     strata: Strata | None = None  # if folds are known to be stratified
-    knows_folds: bool = False  # whether it is known if they are
+    folds_given: str | None = None  # what must hold of how rows were split, if that is not known
 
     @property
     def is_a_mean(self) -> bool:
@@ -83,6 +96,7 @@ def of_run(run: Run, fixed_list: bool | None) -> Measured:
         left_out=run.left_out,
         unused=run.unused,
         feasible=run.feasible,
+        folds_given=_SET_ASIDE,
     )
 
 
@@ -144,7 +158,7 @@ def read_search(history: Any, value: str | None = None) -> Measured:
         places=np.flatnonzero(counts),
         left_out=left_out,
         strata=_strata(search, scores.shape[1]),
-        knows_folds=search is not None,
+        folds_given=_folds_given(search),
     )
 
 
@@ -154,7 +168,7 @@ def _strata(search: Any, splits: int) -> Strata | None:
         return None
     cv = getattr(search, "cv", None)
     classes = _classes(search)
-    if cv is None or isinstance(cv, int):
+    if cv is None or isinstance(cv, numbers.Integral):
         # scikit-learn stratifies by default if the estimator is a classifier and y has classes.
         return (
             Strata("StratifiedKFold", classes, splits) if _is_classifier(getattr(search, "estimator", None)) else None
@@ -167,6 +181,21 @@ def _strata(search: Any, splits: int) -> Strata | None:
     return Strata(named[0], classes, 1 if "Shuffle" in named[0] else min(int(folds), splits))
 
 
+def _folds_given(search: Any) -> str | None:
+    """What must hold of the folds: a list of splits may have been made by the labels, as may a user's own splitter."""
+    if search is None:
+        return UNKNOWN_FOLDS
+    cv = getattr(search, "cv", None)
+    if cv is None or isinstance(cv, numbers.Integral):
+        return None if _is_classifier(getattr(search, "estimator", None)) else IN_ORDER
+    kind = type(cv)
+    if not kind.__module__.startswith("sklearn."):
+        return UNKNOWN_FOLDS
+    if kind.__name__ in _IN_ORDER and not getattr(cv, "shuffle", False):
+        return IN_ORDER
+    return None if kind.__name__ in _BLIND or "Stratified" in kind.__name__ else UNKNOWN_FOLDS
+
+
 def _classes(search: Any) -> int | None:
     """The number of classes that the refitted model knows; None without one."""
     found = getattr(getattr(search, "best_estimator_", None), "classes_", None)
@@ -176,6 +205,7 @@ def _classes(search: Any) -> int | None:
 def _is_classifier(estimator: Any) -> bool:
     tags = getattr(estimator, "__sklearn_tags__", None)
     kind = getattr(tags(), "estimator_type", None) if callable(tags) else None
+    kind = kind or getattr(estimator, "_estimator_type", None)  # of older ones
     return kind == "classifier" or "ClassifierMixin" in _kinds(estimator)
 
 
@@ -243,13 +273,32 @@ def _absent(cell: Any) -> bool:
 
 
 def _scorer(search: Any, metric: str) -> str | None:
-    """The scorer's name: that of the metric, the search's `scoring`, or what a regressor's own `score` is."""
-    if metric != "score" or search is None:
-        return metric
+    """The scorer's name: that of scikit-learn's scorer or function, or what a regressor's own `score` is.
+
+    Of `cv_results_` alone it is the metric's, which may be any word; of a user's own function it is not known.
+    """
     scoring = getattr(search, "scoring", None)
+    if search is None or isinstance(scoring, list | tuple | set):
+        return metric
+    if isinstance(scoring, Mapping):
+        scoring = scoring.get(metric)
     if isinstance(scoring, str):
         return scoring
-    return "r2" if scoring is None and is_regressor(getattr(search, "estimator", None)) else None
+    if scoring is None:
+        return "r2" if is_regressor(getattr(search, "estimator", None)) else None
+    function = getattr(scoring, "_score_func", None)
+    if not str(getattr(function, "__module__", "")).startswith("sklearn."):
+        return None
+    name = str(getattr(function, "__name__", ""))
+    settings = getattr(scoring, "_kwargs", None)
+    by_rows = isinstance(settings, Mapping) and settings.get("average") == "samples"
+    return f"weighted {name}" if is_weighted(scoring) else f"{name}_samples" if by_rows else name
+
+
+def is_weighted(scorer: Any) -> bool:
+    """Whether a scorer asks for weights of rows: then its score is no mean of as many results as there are rows."""
+    asked = getattr(getattr(scorer, "_metadata_request", None), "score", None)
+    return (getattr(asked, "requests", None) or {}).get("sample_weight") not in (None, False)
 
 
 def is_regressor(estimator: Any) -> bool:

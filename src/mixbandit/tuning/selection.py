@@ -22,7 +22,8 @@ from mixbandit.tuning.tables import Table
 
 COMPLETE = "COMPLETE"
 GIVEN_UP = "PRUNED"  # Optuna's state of a pruned trial
-_STATES = (COMPLETE, GIVEN_UP, "FAIL", "RUNNING", "WAITING")
+FAILED = "FAIL"
+_STATES = (COMPLETE, GIVEN_UP, FAILED, "RUNNING", "WAITING")
 _STATE, _VALUE = "state", "value"
 _PREFIX = "params_"  # of Optuna's DataFrames, where other columns are not parameters
 _CONSTRAINTS = ("system_attrs_constraints", "system_attrs_constraints:")  # all in a cell, or a column each
@@ -43,10 +44,15 @@ _SIGMAS = (SIGMA, f"user_attrs_{SIGMA}")
 # value contradicts what was stated.
 PRUNED, LEFT_OUT = "mixbandit_pruned", "mixbandit_left_out"
 _PRUNINGS, _CONTRADICTIONS = (PRUNED, f"user_attrs_{PRUNED}"), (LEFT_OUT, f"user_attrs_{LEFT_OUT}")
+# The attribute of a trial that was failed before anybody ran it.
+WITHDRAWN = "mixbandit:withdrawn"
+_WITHDRAWALS = (f"system_attrs_{WITHDRAWN}",)
 # When trials were completed, which tells the order in which values came.
 _COMPLETED = "datetime_complete"
 # Trial numbers, which tell the order of play.
 _NUMBERS = ("number", "trial_number", "trial_id", "trial", "iteration")
+# Those of them that count the trials of one run, so that a gap is a trial that is not in the table.
+_COUNTED = ("number", "trial_number")
 _NO_ORDER = "no different numbers"
 # Names that tuners give to what they write beside parameters.
 _BOOKKEEPING = {
@@ -55,6 +61,11 @@ _BOOKKEEPING = {
 }
 _INTERMEDIATE = "intermediate_values_"
 _BOOKKEEPING_PREFIXES = ("user_attrs_", "system_attrs_", "values_", _INTERMEDIATE)
+
+
+def no_numbers() -> NDArray[np.int64]:
+    """None at all."""
+    return np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +85,10 @@ class Selected:
     levels: Array | None = None  # noise levels of values, NaN where they are the stated one
     pruned: int = 0  # how many trials were pruned because of their own values, as far as that is known
     spoiled: frozenset[int] = frozenset()  # finalists of which a confirmation was pruned
+    lost: NDArray[np.int64] = field(
+        default_factory=no_numbers
+    )  # which finalists trials without a value were to confirm, 0 for none
+    absent: int = 0  # how many trials are missing, by the numbers of the others
 
 
 def no_selection(columns: Mapping[str, Column], values: Column) -> Selected:
@@ -86,6 +101,7 @@ def no_selection(columns: Mapping[str, Column], values: Column) -> Selected:
         {},
         {name: name for name in columns},
         ordered=True,
+        lost=np.zeros(sum(left_out.values()), dtype=np.int64),
     )
 
 
@@ -119,6 +135,8 @@ def selected(table: Table, value: Any, parameters: Sequence[Any] | None, space: 
     values = table.column(target)
     counts, left_out = _completed(table.column(_STATE), table.rows) if is_state else (np.ones(table.rows, bool), {})
     given_up = _given_up(table, values, counts, _STATE if is_state else None)
+    lost = _lost(table, counts, given_up, values, _STATE if is_state else None)
+    marked = np.zeros(table.rows, dtype=np.int64) if nomination is None else _nominations(table.column(nomination))
     counts, without = _with_a_value(values, counts)
     columns = {name: table.column(column).kept(counts) for name, column in names.items()}
     if space is not None:
@@ -144,6 +162,8 @@ def selected(table: Table, value: Any, parameters: Sequence[Any] | None, space: 
         levels=None if level is None else _levels(table.column(level).kept(counts).kept(kept), level),
         pruned=max(int(given_up.sum()), int(any(name in table.names for name in _PRUNINGS))),
         spoiled=frozenset() if nomination is None else _numbers_of(table.column(nomination), given_up),
+        lost=marked[lost],
+        absent=_absent(table.column(number)) if number in _COUNTED else 0,
     )
 
 
@@ -161,6 +181,23 @@ def _given_up(table: Table, values: Column, counts: Mask, state: str | None) -> 
             seen |= table.column(name).present
         found |= _in_state(table.column(state), GIVEN_UP) & seen
     return found
+
+
+def _lost(table: Table, counts: Mask, given_up: Mask, values: Column, state: str | None) -> Mask:
+    """Which rows ended without a value, so that nothing says that the value had no part in it."""
+    found = np.asarray(counts & ~values.present)
+    if state is not None:
+        ended = _in_state(table.column(state), FAILED) | _in_state(table.column(state), GIVEN_UP)
+        for name in (name for name in _WITHDRAWALS if name in table.names):
+            ended &= ~table.column(name).present
+        found |= ended & ~given_up
+    return found
+
+
+def _absent(numbers: Column) -> int:
+    """How many trials are not in the table, by the gaps between the numbers of those that are."""
+    whole = _whole(numbers)
+    return 0 if whole is None or not len(whole) else int(np.ptp(whole)) + 1 - len(whole)
 
 
 def _in_state(states: Column, state: str) -> Mask:

@@ -20,6 +20,7 @@ from mixbandit.errors import InvalidInput
 from mixbandit.sequences import Audit
 from mixbandit.tuning.assumptions import UNSTATED
 from mixbandit.tuning.comparing import Comparison, compare
+from mixbandit.tuning.evidence import alarms_in_words
 from mixbandit.tuning.judgement import OWN_TRIALS, Judgement, Worth
 from mixbandit.tuning.pools import NewRows, from_pool, in_words
 from mixbandit.tuning.possible import Possible
@@ -52,6 +53,8 @@ class StudyCertificate(Certificate):
     ordered: bool = True  # whether the order of play is known
     overlapping: bool = False  # whether trials are known to have run at the same time
     stopped_short: int = 0  # how many completed trials reported fewer steps than others
+    lost: int = 0  # trials that ended without a value, by reasons that are not known
+    absent: int = 0  # trials that are missing from a table, by the numbers of the others
     unmeasured: int = 0  # trials without a value besides `left_out`, from which a search may have learnt, too
 
     @property
@@ -136,17 +139,29 @@ class StudyCertificate(Certificate):
         if self.judgement is not None and (new := self._new_rows) is not None:
             lines.append(in_words(new, self.judgement.assumptions))
         if not self.trusted:
-            lines.insert(0, f"WARNING: {self._refutation}; none of this is guaranteed:")
+            alarms = f" ({alarms_in_words(self.delta)})" if self.delta else ""
+            lines.insert(0, f"WARNING: {self._refutation}{alarms}; none of this is guaranteed:")
         elif (scatter := _scatter(self.judgement)) is not None and scatter.caution:
             lines.insert(0, f"CAUTION: {scatter.caution}")
-        if self.trusted and self.stopped_short:
-            which = "it was" if self.stopped_short == 1 else "they were"
-            lines.insert(
-                0,
-                f"CAUTION: {self.stopped_short} of {self.t} trials reported fewer steps than others. If {which} "
-                "stopped because of poor values, the others are biased by luck, and nothing is guaranteed: confirm.",
-            )
+        if self.trusted:
+            lines = [*self._suspicions, *lines]
         return lines
+
+    @property
+    def _suspicions(self) -> list[str]:
+        """Signs that the values were selected, which only the user can tell."""
+        found = []
+        if self.stopped_short:
+            which = "it was" if self.stopped_short == 1 else "they were"
+            found.append(
+                f"CAUTION: {self.stopped_short} of {self.t} trials reported fewer steps than others. If {which} "
+                "stopped because of poor values, the others are biased by luck, and nothing is guaranteed: confirm."
+            )
+        if self.lost:
+            found.append(_biased(f"{self.lost} trial{'' if self.lost == 1 else 's'} ended without a value"))
+        if self.absent:
+            found.append(_biased(f"{self.absent} trial number{' is' if self.absent == 1 else 's are'} missing"))
+        return found
 
     @property
     def _why(self) -> str:
@@ -202,7 +217,7 @@ class StudyCertificate(Certificate):
 
     def reservations(self) -> list[str]:
         """What was left out, and what was assumed about the run."""
-        lines = []
+        lines = ["No trial of the run was removed because of its value."]
         if not self.ordered:
             lines.append(
                 "The order of play is not known, so every configuration gets the same share of delta, and the "
@@ -217,7 +232,10 @@ class StudyCertificate(Certificate):
                 "configurations hold for feasible and infeasible ones alike; an untried one may be either."
             )
         if self.inferred_space:
-            lines.append("The space was inferred from the trials; pass `space` if it is larger.")
+            lines.append(
+                "The space was inferred from the trials; pass `space` if it is larger, or if you certify the run again "
+                "as it grows."
+            )
         if self.left_out:
             lines.append("Not counted: " + ", ".join(f"{n} {why}" for why, n in self.left_out.items()) + ".")
             if {"PRUNED", "FAIL"} & set(self.left_out):
@@ -267,6 +285,10 @@ class StudyCertificate(Certificate):
         )
 
     _repr_html_ = to_html
+
+
+def _biased(what: str) -> str:
+    return f"CAUTION: {what}. If that depended on values, the others are biased by luck, and nothing is guaranteed."
 
 
 def _scatter(judgement: Judgement | None) -> Scatter | None:

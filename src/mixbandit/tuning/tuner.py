@@ -159,10 +159,8 @@ class Tuner(Asks, Storable):
     def fail(self, trial: Trial | str | int) -> Self:
         """Drop a trial that has no value. The reason must not depend on its noise."""
         choice = self._waiting(trial)
-        bandit, notes = (
-            self.state.bandit.without(choice, played=False),
-            persistent.drop(self.state.notes, choice.number),
-        )
+        bandit, notes = self.state.bandit, persistent.drop(self.state.notes, choice.number)
+        bandit = bandit.without(choice, played=False)._replace(cancelled=bandit.cancelled + 1)
         failed = (*self._avoided, Failed(choice.action, self.told))[-MOST_FAILED:]
         self.state = self.state._replace(bandit=bandit, notes=notes, failed=failed)
         return self

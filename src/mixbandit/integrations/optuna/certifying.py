@@ -72,6 +72,7 @@ def certify_study(
     return dataclasses.replace(
         found,
         left_out={**found.left_out, **rest.missing, **rest.contradicting},
+        lost=found.lost + sum(rest.missing.values()),
         trusted=trusted,
         search_possible=found.search_possible if trusted else None,
     )

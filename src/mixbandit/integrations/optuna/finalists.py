@@ -92,6 +92,7 @@ class ConfirmFinalists:
         self.n, self.after = positive_int(n, "n"), positive_int(after, "after")
         self.finalists = positive_int(finalists, "finalists")
         self._stated = Assumptions.of(assumptions, stated)
+        self._stated.check_rows_vary()
         self._stated.check_complete()  # report missing assumptions here
         self._space = as_space(space)
         self._said = Said()

@@ -47,7 +47,7 @@ class _Running:
         """What the trial lost against, for those who wonder why it was pruned."""
         leader, steps = self.challenge.leader, self.challenge.steps
         who = "those before it" if leader is None else f"trial {self.others[leader].number}, which led"
-        return f"worse than {who} (p = {self.challenge.pvalue:.2g} after {steps} step{'' if steps == 1 else 's'})"
+        return f"worse than {who} (p = {self.challenge.pvalue:.4g} after {steps} step{'' if steps == 1 else 's'})"
 
 
 class CertifiedPruner(BasePruner):

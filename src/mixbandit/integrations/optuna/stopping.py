@@ -14,6 +14,7 @@ from mixbandit.integrations.optuna.saying import Said
 from mixbandit.integrations.optuna.storage import identity
 from mixbandit.tuning import Assumptions, Parameter, Space, StudyCertificate
 from mixbandit.tuning.assumptions import Stated
+from mixbandit.tuning.evidence import refuted_in_words
 from mixbandit.tuning.marks import may_be_recommended
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class StopOnGap:
     ) -> None:
         self.gap, self._pace = positive(gap, "gap"), Pace(every)
         self._stated = Assumptions.of(assumptions, stated)
+        self._stated.check_rows_vary()
         self._stated.check_complete()  # report missing assumptions here
         self._space = as_space(space)
         self._said = Said()
@@ -79,7 +81,7 @@ class StopOnGap:
                 _logger.warning(f"StopOnGap cannot certify the study, so it will not stop it: {error}")
             return
         if not found.trusted and self._said.is_new(study, "refuted"):
-            warn_user(f"at level {found.delta:g} the data refute {found.assumptions}", AssumptionsRefutedWarning)
+            warn_user(refuted_in_words(found.delta, found.assumptions), AssumptionsRefutedWarning)
         if found.proven and found.trusted and found.gap <= self.gap:
             study.stop()
 

@@ -16,6 +16,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from mixbandit._checks import shown
 from mixbandit.errors import DamagedState, InvalidInput
+from mixbandit.tuning.selection import WITHDRAWN
 
 if TYPE_CHECKING:
     from optuna import Study
@@ -26,8 +27,6 @@ _CHOSEN = "mixbandit:parameters"
 _PART = "mixbandit:part"
 # The attribute that names the process that runs a trial.
 _WORKER = "mixbandit:worker"
-# The attribute of a trial that was failed before anybody ran it.
-_WITHDRAWN = "mixbandit:withdrawn"
 # MySQL's TEXT, the smallest column an attribute can be in, holds 65,535 bytes. Quoting can double the length of a part.
 _LONGEST = 30_000
 
@@ -146,14 +145,14 @@ def withdraw(study: Study, trial: FrozenTrial) -> bool:
     # Only one process can set a waiting trial to running.
     if not study._storage.set_trial_state_values(trial._trial_id, TrialState.RUNNING):
         return False
-    study._storage.set_trial_system_attr(trial._trial_id, _WITHDRAWN, True)
+    study._storage.set_trial_system_attr(trial._trial_id, WITHDRAWN, True)
     study._storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
     return True
 
 
 def is_withdrawn(trial: FrozenTrial) -> bool:
     """Whether a trial was failed before anybody ran it."""
-    return _WITHDRAWN in trial.system_attrs
+    return WITHDRAWN in trial.system_attrs
 
 
 def sign(study: Study, trial: optuna.Trial, worker: Mapping[str, Any]) -> None:
