@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mixbandit._checks import Array, as_reward, finite, instance_of, shown
+from mixbandit._locks import Lock, locked
 from mixbandit.bandits import CMMUCB, Policy
 from mixbandit.bandits.named import Named
 from mixbandit.errors import InvalidInput
@@ -77,6 +78,7 @@ class MixBanditLearner:
         self._features = None if features is None else instance_of(features, FeatureMap, "features", kind)
         self._randomised = self._algorithm.rule.randomised
         self._model: _Model | None = None
+        self.lock = Lock()  # held while the model changes
 
     def __repr__(self) -> str:
         return f"MixBanditLearner({', '.join(f'{name}={value}' for name, value in self.params.items())})"
@@ -101,6 +103,7 @@ class MixBanditLearner:
             )
         return self._model.policy
 
+    @locked
     def predict(self, context: Any, actions: Sequence[Any]) -> tuple[Any, float | None]:
         """The action to play and its probability: 1, or None if the policy draws at random.
 
@@ -122,6 +125,7 @@ class MixBanditLearner:
             raise InvalidInput(f"{shown(action)} is not one of the actions {shown(actions)}")
         return float(rows[index] == asked)
 
+    @locked
     def learn(self, context: Any, action: Any, reward: float, probability: float | None = None, **kwargs: Any) -> None:
         """Learn a reward, whoever chose the action; its probability does not matter."""
         _refuse_batches(context, action)

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixbandit._checks import Array, as_float_array, as_rows, as_vector, check_finite, shown
+from mixbandit._locks import Lock, locked
 from mixbandit.actions import Arms
 from mixbandit.bandits import CMMUCB, Optimism, Policy
 from mixbandit.bandits.named import Named
@@ -106,6 +107,7 @@ class MixBanditMAB:
             name = learning_policy.__name__
             raise InvalidInput(f"{name} does not act on bounds for single arms: use CMMUCB, AMMUCB, OFUL or Greedy")
         self._state = _State(_as_arms(arms), None)
+        self.lock = Lock()  # held while the state changes
 
     def __repr__(self) -> str:
         model = self._state.model
@@ -133,6 +135,7 @@ class MixBanditMAB:
         model = self._fitted()
         return {arm: model.policies[arm] for arm in self._state.arms}
 
+    @locked
     def fit(self, decisions: Iterable[Hashable], rewards: ArrayLike, contexts: ArrayLike | None = None) -> None:
         """Forget everything and learn the rewards (n,) of decisions, in contexts (n, p) if there are any."""
         arms = self._state.arms
@@ -143,6 +146,7 @@ class MixBanditMAB:
         model = _Model(_taught(policies, chosen, rows, rewards), contexts is not None, width)
         self._state = _State(arms, model)
 
+    @locked
     def partial_fit(self, decisions: Iterable[Hashable], rewards: ArrayLike, contexts: ArrayLike | None = None) -> None:
         """Learn further rewards; the same as `fit` if there were none before. Rewards of removed arms are allowed."""
         model = self._state.model
@@ -186,6 +190,7 @@ class MixBanditMAB:
         ends = np.stack((known.lower, known.upper), axis=-1).tolist()
         return self._by_arm([[(low, high) for low, high in row] for row in ends])
 
+    @locked
     def add_arm(self, arm: Hashable) -> None:
         """Offer another arm; nothing changes for the others. An arm that was removed before resumes with its data."""
         arms, model = _as_arms([*self._state.arms, arm]), self._state.model
@@ -195,6 +200,7 @@ class MixBanditMAB:
             model = model._replace(policies={**model.policies, arms[-1]: policy}, added=number)
         self._state = _State(arms, model)
 
+    @locked
     def remove_arm(self, arm: Hashable) -> None:
         """Stop offering an arm. What was learnt about it is kept, in case it is added again."""
         arms = self._state.arms

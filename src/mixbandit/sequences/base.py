@@ -315,7 +315,8 @@ class ConfidenceSequence(abc.ABC):
 
     def refute(self, what: str) -> None:
         """Raise AssumptionsRefuted because of `what`, or warn if the user chose to go on."""
-        self._home.refuted = True
+        with self._home.lock:
+            self._home.refuted = True
         if self.silent:
             return
         moment = self.moment
