@@ -167,9 +167,7 @@ def queue_safely(study: Study) -> None:
         storage.set_trial_state_values = functools.partial(_set_state, storage)
 
 
-def _set_state(
-    storage: BaseStorage, trial_id: int, state: TrialState, values: Sequence[float] | None = None
-) -> bool:
+def _set_state(storage: BaseStorage, trial_id: int, state: TrialState, values: Sequence[float] | None = None) -> bool:
     if state == TrialState.RUNNING and values is None:
         return take(storage, trial_id)
     return type(storage).set_trial_state_values(storage, trial_id, state, values)
