@@ -16,6 +16,7 @@ arms and for a norm bound B√K: with 10 arms and 5 features, intervals are thre
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
@@ -33,6 +34,8 @@ from mixbandit.integrations.algorithm import Algorithm
 from mixbandit.mixtures import Forecaster, Mixture
 
 T = TypeVar("T")
+
+_MOST_DECISIONS = 10_000_000  # in one call
 
 
 class _Model(NamedTuple):
@@ -204,7 +207,11 @@ class MixBanditMAB:
     def remove_arm(self, arm: Hashable) -> None:
         """Stop offering an arm. What was learnt about it is kept, in case it is added again."""
         arms = self._state.arms
-        if arm not in arms:
+        try:
+            is_known = arm in arms
+        except Exception:  # comparing runs the code of others
+            is_known = False
+        if not is_known:
             raise InvalidInput(f"{shown(arm)} is not one of the arms {shown(list(arms))}")
         if len(arms) == 1:
             raise InvalidInput(f"{shown(arm)} is the only arm and cannot be removed")
@@ -287,7 +294,9 @@ def _as_decisions(decisions: Iterable[Hashable], arms: Iterable[Hashable]) -> li
     try:
         if isinstance(decisions, str):
             raise TypeError("text")
-        given = list(decisions)
+        given = list(itertools.islice(decisions, _MOST_DECISIONS + 1))  # some iterables never end
+        if len(given) > _MOST_DECISIONS:
+            raise ValueError(f"more than {_MOST_DECISIONS:,} of them")
         unknown = [decision for decision in given if decision not in known]
     except Exception as error:  # iterating and hashing run the code of others
         raise InvalidInput(f"decisions must be a list of arms, got {shown(decisions)} ({error})") from error

@@ -154,7 +154,7 @@ def take(storage: BaseStorage, trial_id: int) -> bool:
     from optuna.storages._rdb.models import TrialModel
 
     waits = (TrialModel.trial_id == trial_id) & (TrialModel.state == TrialState.WAITING)
-    values = {"state": TrialState.RUNNING, "datetime_start": datetime.now()}  # noqa: DTZ005 (as Optuna does)
+    values = {"state": TrialState.RUNNING, "datetime_start": datetime.now()}
     with _engine(storage).begin() as connection:
         found = connection.execute(TrialModel.__table__.update().where(waits).values(values))
     return bool(found.rowcount == 1)
