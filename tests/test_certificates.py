@@ -388,3 +388,12 @@ def test_vacuous_certificates_over_boxes_go_by_the_estimate():
     points = UNIT2.sample(5000, np.random.default_rng(1))
     estimate = cs.moment.closed_form.scaled(0.0).maximum
     assert estimate(phi(found.action))[0] >= estimate(phi(points)).max() - 1e-9
+
+
+@pytest.mark.parametrize("best", [0, 1, 3])
+def test_arms_whose_floors_tie_at_the_end_of_the_range_go_by_the_estimate(best):
+    bandit = mb.CMMUCB(4, actions=np.eye(4), sigma=0.5, norm_bound=1.0, reward_range=(0.0, 1.0), rng=0)
+    bandit.learn(np.eye(4), 0.2 + 0.6 * np.eye(4)[best])
+    found = bandit.certificate()
+    assert found.lower == 0.0
+    np.testing.assert_array_equal(found.action, np.eye(4)[best])

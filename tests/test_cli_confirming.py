@@ -1,10 +1,15 @@
 """`mixbandit tune --confirm`: confirmations are stored in every kind of storage, and what fails is told and retried."""
 
+import contextlib
 import json
+import threading
 from pathlib import Path
 
+import optuna
 import pytest
 from benchmarks.workers import postgresql
+from optuna.storages._rdb.models import StudyModel
+from sqlalchemy import create_engine
 from typer.testing import CliRunner
 
 from mixbandit.cli import app, running, workers
@@ -128,3 +133,21 @@ def test_a_relative_address_is_resolved_once(folder, monkeypatch, name, source):
     check_may_be_tuned(address)
     storage_to_tune(address).engine.dispose()
     assert [path.name for path in (folder / name).iterdir()] == ["a.db"]
+
+
+@pytest.mark.parametrize("work", [check_may_be_tuned, storage_to_tune])
+def test_a_database_that_another_command_is_just_making_is_waited_for(folder, work):
+    address = "sqlite:///new.db"
+    engine = create_engine(address)
+    StudyModel.__table__.create(engine)
+
+    def finish():
+        with contextlib.suppress(Exception):  # both may write the version
+            optuna.storages.RDBStorage(address)
+
+    rest = threading.Timer(0.5, finish)
+    rest.start()
+    made = work(address)
+    rest.join()
+    if made is not None:
+        assert made.get_all_studies() == []

@@ -1,14 +1,20 @@
 """Threads that share a bandit, a tuner or a sequence lose nothing; values that were handed out cannot be changed."""
 
+import contextlib
 import copy
 import pickle
 import sys
+import threading
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import mixbandit as mb
+from mixbandit.integrations.coba import MixBanditLearner
+from mixbandit.integrations.mabwiser import MixBanditMAB
+from mixbandit.tuning.confirming import Confirmation, nominated
 from tests.helpers.worlds import BOX, PHI, SETTINGS, make, play, reward
 
 THREADS, EACH = 4, 40
@@ -86,6 +92,49 @@ def test_threads_that_share_a_mean_or_an_intersection_lose_nothing():
         with each.lock:
             for other in (copy.deepcopy(each), pickle.loads(pickle.dumps(each))):
                 assert other.lock is not each.lock
+
+
+def test_threads_that_share_a_learner_of_another_library_lose_no_reward():
+    mab = MixBanditMAB(["a", "b"], sigma=0.1, norm_bound=1.0)
+    mab.fit(["a"], [0.1])
+    in_threads(lambda thread: [mab.partial_fit(["ab"[thread % 2]], [0.1]) for _ in range(EACH)] and [])
+    assert sum(policy.sequence.t for policy in mab.policies.values()) == 1 + THREADS * EACH
+    learner = MixBanditLearner(sigma=0.1, norm_bound=1.0)
+    learner.predict([0.1], [[1.0, 0.0], [0.0, 1.0]])
+    in_threads(lambda thread: [learner.learn([0.1], [1.0, 0.0], 0.1) for _ in range(EACH)])
+    assert learner.policy.sequence.t == THREADS * EACH
+
+
+def test_threads_that_share_confirmations_get_as_many_as_were_asked_for():
+    met = threading.Barrier(2)
+
+    def judge():
+        with contextlib.suppress(threading.BrokenBarrierError):
+            met.wait(timeout=0.5)  # both threads meet here, unless one at a time asks
+        return tuner.judgement
+
+    tuner = mb.Tuner({"x": mb.Float(0.0, 1.0)}, sigma=0.1, norm_bound=2.0, exploration=0.1, rng=0)
+    tuner.optimize(lambda parameters: 0.5, 5)
+    judgement = tuner.judgement
+    shared = Confirmation(1, lambda: nominated(judgement, 1, ()), judge, lambda finalist: finalist.number)
+    with ThreadPoolExecutor(2) as pool:
+        found = [part for part in pool.map(lambda _: next(shared, None), range(2)) if part is not None]
+    assert len(found) == 1
+    assert shared.unused == 0
+
+
+def test_a_refutation_seen_by_one_thread_waits_for_what_another_is_told():
+    policy = make("CMMUCB", on_empty="inflate")
+    with ThreadPoolExecutor(1) as pool:
+        with policy.lock:  # as in the middle of `tell`
+            seen = pool.submit(policy.sequence.refute, "residuals are too large")
+            with pytest.raises(TimeoutError):
+                seen.result(timeout=0.3)
+            assert not policy.state.refuted
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            seen.result(timeout=20)
+    assert policy.state.refuted
 
 
 def test_copies_pickles_and_files_of_what_has_a_lock_work():

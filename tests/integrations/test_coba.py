@@ -1,6 +1,7 @@
 """Our policies in coba's experiments, beside its own learners."""
 
 import copy
+import itertools
 import pickle
 import subprocess
 import sys
@@ -273,3 +274,14 @@ print("coba" in sys.modules, "mabwiser" in sys.modules)
 """
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.split() == ["False", "False"]
+
+
+@pytest.mark.parametrize("work", [
+    lambda learner: learner.predict([0.1], np.array(3)),
+    lambda learner: learner.predict([0.1], [itertools.count(), [1.0]]),
+    lambda learner: learner.predict(itertools.count(), ["a", "b"]),
+    lambda learner: learner.learn([0.1], itertools.count(), 0.5),
+])  # fmt: skip
+def test_actions_that_are_no_list_or_never_end_are_refused(work):
+    with pytest.raises(mb.InvalidInput):
+        work(MixBanditLearner(sigma=0.1, norm_bound=1.0))

@@ -1,6 +1,7 @@
 """MABWiser's interface, without MABWiser; tests/benchmarks/test_mabwiser_side_by_side.py has both."""
 
 import copy
+import itertools
 import pickle
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy import stats
 import mixbandit as mb
 from mixbandit.bandits import Greedy, Uniform
 from mixbandit.integrations.mabwiser import MixBanditMAB
+from tests.battery.odd_values import raising
 
 ARMS = ["red", "green", "blue"]
 STATED = {"sigma": 0.2, "norm_bound": 1.0, "delta": 0.05}
@@ -231,6 +233,9 @@ def test_copies_and_pickles_are_independent(fitted):
         lambda mab: mab.add_arm(float("nan")),
         lambda mab: mab.add_arm(["list"]),
         lambda mab: mab.remove_arm("pink"),
+        lambda mab: mab.remove_arm(np.ones((2, 2))),
+        lambda mab: mab.remove_arm(raising("__eq__")),
+        lambda mab: mab.partial_fit(itertools.count(), [0.1]),
     ],
 )
 def test_bad_input_is_refused_and_changes_nothing(fitted, call):

@@ -163,3 +163,9 @@ def test_rows_may_stand_beside_an_object_unless_they_contradict_it():
     assert mb.certify(run, ranged, rows="fixed").about == "these rows only"
     with pytest.raises(mb.InvalidInput, match="is for certify"):
         mb.Tuner(SPACE, reward_range=(0, 1), samples=50, rows="fixed")
+
+
+@pytest.mark.parametrize("rows", [np.zeros(2), np.empty(0), 3, "same"])
+def test_rows_that_are_no_word_are_refused(rows):
+    with pytest.raises(mb.InvalidInput, match="rows must be one of"):
+        Assumptions(reward_range=(0, 1), samples=10, rows=rows)

@@ -7,6 +7,7 @@ It *reports* bounds from told rewards only, and those hold whatever it does. All
 from __future__ import annotations
 
 import dataclasses
+import operator
 import os
 import time
 from collections.abc import Sequence
@@ -107,7 +108,11 @@ class Policy(Storable):
     def __copy__(self) -> Self:
         return self.at(self.state)
 
-    moment: Any = setting("state.moment", "What the rewards told so far leave possible, as a `Belief`.")
+    moment: Any = property(
+        operator.attrgetter("state.moment"),
+        lambda self, moment: setattr(self, "state", self.state.learnt(moment)),
+        doc="What the rewards told so far leave possible, as a `Belief`.",
+    )
 
     sequence: ConfidenceSequence = setting("_sequence", "The confidence sequence, which has the policy's data.")
     actions: Region | None = setting("_actions", "The actions to choose from, unless `ask` is given others.")

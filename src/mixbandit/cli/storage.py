@@ -8,9 +8,10 @@ from __future__ import annotations
 import contextlib
 import re
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
 from mixbandit._checks import as_path, clipped
@@ -20,10 +21,14 @@ from mixbandit.errors import InvalidInput, MissingDependency, MixbanditError
 from mixbandit.tuning.assumptions import DIRECTIONS
 from mixbandit.tuning.tables import masked, secrets_in
 
+Kind = TypeVar("Kind")
+
 _ADDRESS = re.compile(r"[a-z0-9+_.-]+://", re.IGNORECASE)
 # Tables that every version of Optuna made, and the one that says which version of the schema they have.
 _TABLES, _SCHEMA = {"studies", "trials", "version_info"}, "alembic_version"
 _JOURNAL = b'{"op_code"'
+# Another command may just be making the same database: seconds to wait for all of its tables.
+_PATIENCE, _LOOK_EVERY = 3.0, 0.1
 _DRIVERS = {
     "psycopg2": "psycopg2-binary",
     "psycopg": "psycopg[binary]",
@@ -95,7 +100,35 @@ def storage_to_tune(source: str, say: Callable[[str], None] = said_on_stderr) ->
         optuna = import_extra("optuna", extra="optuna")
         if not is_address(source):
             return journal_to_write(source, say)
-        return optuna.storages.RDBStorage(source, engine_kwargs={"pool_pre_ping": True})
+        return _once_made(
+            lambda: optuna.storages.RDBStorage(source, engine_kwargs={"pool_pre_ping": True}), _file_of(source)
+        )
+
+
+def _once_made(work: Callable[[], Kind], path: Path | None) -> Kind:
+    """What `work` returns; an error in a database that is new counts only if it persists."""
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return work()
+        except Exception:
+            if path is None or not _is_new(path) or time.monotonic() > until:
+                raise
+        time.sleep(_LOOK_EVERY)
+
+
+def _is_new(path: Path) -> bool:
+    """Whether a file was written a moment ago."""
+    try:
+        return abs(time.time() - path.stat().st_mtime) < _PATIENCE
+    except OSError:
+        return False
+
+
+def _file_of(source: str) -> Path | None:
+    """The file of a SQLite database; None for other addresses."""
+    url = import_extra("sqlalchemy.engine", extra="optuna").make_url(source)
+    return _sqlite_path(str(url.database)) if url.get_backend_name() == "sqlite" and url.database else None
 
 
 def resolved(source: str) -> str:
@@ -149,7 +182,10 @@ def _check_may_be_storage(database: str, source: str) -> None:
         if not path.absolute().parent.is_dir():
             raise InvalidInput(f"there is no folder {path.parent}") from None
         return  # it will be created
-    if tables:
+    if tables & _TABLES:
+        path = _sqlite_path(database)
+        _once_made(lambda: _check_tables(_sqlite_tables(path.absolute()), source), path)
+    elif tables:
         _check_tables(tables, source)
 
 

@@ -5,12 +5,14 @@ coba asks nothing of a learner but `params`, `predict`, `learn` and perhaps `sco
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mixbandit._checks import Array, as_reward, finite, instance_of, shown
+from mixbandit._locks import Lock, locked
 from mixbandit.bandits import CMMUCB, Policy
 from mixbandit.bandits.named import Named
 from mixbandit.errors import InvalidInput
@@ -19,7 +21,7 @@ from mixbandit.integrations.algorithm import Algorithm, taught
 from mixbandit.mixtures import Forecaster, Mixture
 
 _ADVICE = "encode it as numbers, for example one-hot, in the environment"
-_DEEPEST = 64
+_DEEPEST, _MOST_PARTS = 64, 1_000_000
 
 
 class _Model(NamedTuple):
@@ -77,6 +79,7 @@ class MixBanditLearner:
         self._features = None if features is None else instance_of(features, FeatureMap, "features", kind)
         self._randomised = self._algorithm.rule.randomised
         self._model: _Model | None = None
+        self.lock = Lock()  # held while the model changes
 
     def __repr__(self) -> str:
         return f"MixBanditLearner({', '.join(f'{name}={value}' for name, value in self.params.items())})"
@@ -101,6 +104,7 @@ class MixBanditLearner:
             )
         return self._model.policy
 
+    @locked
     def predict(self, context: Any, actions: Sequence[Any]) -> tuple[Any, float | None]:
         """The action to play and its probability: 1, or None if the policy draws at random.
 
@@ -122,6 +126,7 @@ class MixBanditLearner:
             raise InvalidInput(f"{shown(action)} is not one of the actions {shown(actions)}")
         return float(rows[index] == asked)
 
+    @locked
     def learn(self, context: Any, action: Any, reward: float, probability: float | None = None, **kwargs: Any) -> None:
         """Learn a reward, whoever chose the action; its probability does not matter."""
         _refuse_batches(context, action)
@@ -132,7 +137,8 @@ class MixBanditLearner:
 
     def _chosen(self, context: Any, actions: Sequence[Any]) -> tuple[int, _Model]:
         _refuse_batches(context, actions)
-        if isinstance(actions, str) or not isinstance(actions, Sequence | np.ndarray) or not len(actions):
+        is_list = isinstance(actions, Sequence | np.ndarray) and getattr(actions, "ndim", 1) != 0
+        if isinstance(actions, str) or not is_list or not len(actions):
             raise InvalidInput(f"actions must be a list with at least one action, got {shown(actions)}")
         model, before, rows = self._encoded(context, actions, _levels(actions))
         contexts = before[None] if model.context_width else None
@@ -212,5 +218,8 @@ def _numbers(value: Any, name: str, depth: int = 0) -> list[float]:
     if isinstance(value, Mapping) or hasattr(type(value), "keys"):
         raise InvalidInput(f"{name} is sparse, {shown(value)}: {_ADVICE}")
     if isinstance(value, Iterable) and getattr(value, "ndim", None) != 0:
-        return [number for part in value for number in _numbers(part, name, depth + 1)]
+        parts = list(itertools.islice(value, _MOST_PARTS + 1))  # some iterables never end
+        if len(parts) > _MOST_PARTS:
+            raise InvalidInput(f"{name} must have at most {_MOST_PARTS:,} entries, got {shown(value)}")
+        return [number for part in parts for number in _numbers(part, name, depth + 1)]
     return [finite(as_reward(value, name), name)]  # flags count as 0 and 1

@@ -16,6 +16,7 @@ arms and for a norm bound B√K: with 10 arms and 5 features, intervals are thre
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
@@ -24,6 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixbandit._checks import Array, as_float_array, as_rows, as_vector, check_finite, shown
+from mixbandit._locks import Lock, locked
 from mixbandit.actions import Arms
 from mixbandit.bandits import CMMUCB, Optimism, Policy
 from mixbandit.bandits.named import Named
@@ -33,6 +35,8 @@ from mixbandit.mixtures import Forecaster, Mixture
 from mixbandit.spending import IN_ORDER, Ledger, Parts, Spending, evenly
 
 T = TypeVar("T")
+
+_MOST_DECISIONS = 10_000_000  # in one call
 
 
 class _Model(NamedTuple):
@@ -107,6 +111,7 @@ class MixBanditMAB:
             name = learning_policy.__name__
             raise InvalidInput(f"{name} does not act on bounds for single arms: use CMMUCB, AMMUCB, OFUL or Greedy")
         self._state = _State(_as_arms(arms), None)
+        self.lock = Lock()  # held while the state changes
 
     def __repr__(self) -> str:
         model = self._state.model
@@ -149,6 +154,7 @@ class MixBanditMAB:
     def _parts(self) -> Parts:
         return Spending(self._algorithm.delta).named(fitted=0.5, added=0.5)
 
+    @locked
     def fit(self, decisions: Iterable[Hashable], rewards: ArrayLike, contexts: ArrayLike | None = None) -> None:
         """Forget everything and learn the rewards (n,) of decisions, in contexts (n, p) if there are any."""
         arms = self._state.arms
@@ -159,6 +165,7 @@ class MixBanditMAB:
         model = _Model(_taught(policies, chosen, rows, rewards), contexts is not None, width)
         self._state = _State(arms, model)
 
+    @locked
     def partial_fit(self, decisions: Iterable[Hashable], rewards: ArrayLike, contexts: ArrayLike | None = None) -> None:
         """Learn further rewards; the same as `fit` if there were none before. Rewards of removed arms are allowed."""
         model = self._state.model
@@ -202,6 +209,7 @@ class MixBanditMAB:
         ends = np.stack((known.lower, known.upper), axis=-1).tolist()
         return self._by_arm([[(low, high) for low, high in row] for row in ends])
 
+    @locked
     def add_arm(self, arm: Hashable) -> None:
         """Offer another arm; nothing changes for the others. An arm that was removed before resumes with its data."""
         arms, model = _as_arms([*self._state.arms, arm]), self._state.model
@@ -211,10 +219,15 @@ class MixBanditMAB:
             model = model._replace(policies={**model.policies, arms[-1]: policy}, added=number)
         self._state = _State(arms, model)
 
+    @locked
     def remove_arm(self, arm: Hashable) -> None:
         """Stop offering an arm. What was learnt about it is kept, in case it is added again."""
         arms = self._state.arms
-        if arm not in arms:
+        try:
+            is_known = arm in arms
+        except Exception:  # comparing runs the code of others
+            is_known = False
+        if not is_known:
             raise InvalidInput(f"{shown(arm)} is not one of the arms {shown(list(arms))}")
         if len(arms) == 1:
             raise InvalidInput(f"{shown(arm)} is the only arm and cannot be removed")
@@ -297,7 +310,9 @@ def _as_decisions(decisions: Iterable[Hashable], arms: Iterable[Hashable]) -> li
     try:
         if isinstance(decisions, str):
             raise TypeError("text")
-        given = list(decisions)
+        given = list(itertools.islice(decisions, _MOST_DECISIONS + 1))  # some iterables never end
+        if len(given) > _MOST_DECISIONS:
+            raise ValueError(f"more than {_MOST_DECISIONS:,} of them")
         unknown = [decision for decision in given if decision not in known]
     except Exception as error:  # iterating and hashing run the code of others
         raise InvalidInput(f"decisions must be a list of arms, got {shown(decisions)} ({error})") from error

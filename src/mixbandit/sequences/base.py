@@ -77,6 +77,7 @@ class Home(Protocol):
     """Where a sequence's belief is kept, and whether the data have been seen to refute the assumptions."""
 
     refuted: bool
+    lock: Lock  # held while the belief changes
 
     @property
     def moment(self) -> Any: ...
@@ -329,7 +330,8 @@ class ConfidenceSequence(Storable):
 
     def refute(self, what: str) -> None:
         """Raise AssumptionsRefuted because of `what`, or warn if the user chose to go on."""
-        self._home.refuted = True
+        with self._home.lock:
+            self._home.refuted = True
         if self.silent:
             return
         moment = self.moment

@@ -130,7 +130,7 @@ class Assumptions:
 
     def _stated_rows(self) -> str | None:
         """Where results come from, if that is consistent."""
-        if self.rows is not None and self.rows != UNSTATED:
+        if self.rows is not None and not (isinstance(self.rows, str) and self.rows == UNSTATED):
             one_of(self.rows, ROWS, "rows")
         if self.pool is None and self.rows != POOL:
             if self.samples is None or self.rows is not None:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixbandit._checks import Array
+from mixbandit._locks import Lock, locked
 from mixbandit.errors import InvalidInput
 from mixbandit.tuning.assumptions import spread_of
 from mixbandit.tuning.evidence import OwnTrials, mean_after
@@ -101,10 +102,12 @@ class Confirmation(Iterator[Each], Generic[Each]):
         self.unused = self._count = n
         self._nominate, self._judge, self._begin = nominate, judge, begin
         self.finalists: tuple[Finalist, ...] = ()
+        self.lock = Lock()  # threads may share it
 
     def __repr__(self) -> str:
         return f"Confirmation({len(self.finalists)} finalists, {self.unused} of {self._count} trials unused)"
 
+    @locked
     def __next__(self) -> Each:
         if not self.unused:
             raise StopIteration

@@ -17,7 +17,7 @@ from mixbandit.integrations.optuna.certifying import Rest
 from mixbandit.integrations.optuna.confirming import marked, nomination_of, spare_confirmations
 from mixbandit.integrations.optuna.saying import Said
 from mixbandit.integrations.optuna.stopping import as_space
-from mixbandit.integrations.optuna.storage import enqueue, identity, is_withdrawn, withdraw
+from mixbandit.integrations.optuna.storage import enqueue, identity, is_withdrawn, queue_safely, withdraw
 from mixbandit.sequences import Moment
 from mixbandit.tuning import Assumptions, Parameter, Space
 from mixbandit.tuning.assumptions import Stated
@@ -134,6 +134,7 @@ class ConfirmFinalists:
                 return Step.IMPOSSIBLE
 
     def _step(self, study: Study, which: Any) -> Step:
+        queue_safely(study)
         trials = study.get_trials(deepcopy=False)
         searched = _searched(trials)
         if self._found.study != which:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import optuna
@@ -20,6 +22,7 @@ from mixbandit.tuning.selection import WITHDRAWN
 
 if TYPE_CHECKING:
     from optuna import Study
+    from optuna.storages import BaseStorage
 
 # The attribute that tells other processes a trial's parameters, before the objective has asked for all of them: the
 # parameters themselves, or the digest of their text if that is too long for one attribute.
@@ -134,16 +137,55 @@ def begin(study: Study, number: int) -> optuna.Trial | None:
     study._storage.get_all_trials(study._study_id, deepcopy=False)
     trial_id = study._storage.get_trial_id_from_study_id_trial_number(study._study_id, number)
     try:
-        ours = study._storage.set_trial_state_values(trial_id, TrialState.RUNNING)
+        ours = take(study._storage, trial_id)
     except UpdateFinishedTrialError:
         return None
     return optuna.Trial(study, trial_id) if ours else None
 
 
+def take(storage: BaseStorage, trial_id: int) -> bool:
+    """Set a waiting trial to running; False if somebody else did.
+
+    On SQLite Optuna looks and then writes, and two processes can do so at once. Here the write itself looks.
+    """
+    if not _is_sqlite(storage):
+        return storage.set_trial_state_values(trial_id, TrialState.RUNNING)
+    from optuna.storages._rdb.models import TrialModel
+
+    waits = (TrialModel.trial_id == trial_id) & (TrialModel.state == TrialState.WAITING)
+    values = {"state": TrialState.RUNNING, "datetime_start": datetime.now()}
+    with _engine(storage).begin() as connection:
+        found = connection.execute(TrialModel.__table__.update().where(waits).values(values))
+    return bool(found.rowcount == 1)
+
+
+def queue_safely(study: Study) -> None:
+    """From now on, `study.ask` takes a queued trial only if nobody else has, on SQLite too."""
+    storage: Any = study._storage
+    if _is_sqlite(storage) and "set_trial_state_values" not in vars(storage):
+        storage.set_trial_state_values = functools.partial(_set_state, storage)
+
+
+def _set_state(storage: BaseStorage, trial_id: int, state: TrialState, values: Sequence[float] | None = None) -> bool:
+    if state == TrialState.RUNNING and values is None:
+        return take(storage, trial_id)
+    return type(storage).set_trial_state_values(storage, trial_id, state, values)
+
+
+def _engine(storage: BaseStorage) -> Any:
+    """The connections to a database; None for other storages."""
+    return getattr(getattr(storage, "_backend", storage), "engine", None)
+
+
+def _is_sqlite(storage: BaseStorage) -> bool:
+    engine = _engine(storage)
+    return engine is not None and engine.dialect.name == "sqlite"
+
+
 def withdraw(study: Study, trial: FrozenTrial) -> bool:
     """Fail a trial that waits to be run; False if somebody runs it already."""
     # Only one process can set a waiting trial to running.
-    if not study._storage.set_trial_state_values(trial._trial_id, TrialState.RUNNING):
+    if not take(study._storage, trial._trial_id):
         return False
     study._storage.set_trial_system_attr(trial._trial_id, WITHDRAWN, True)
     study._storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
