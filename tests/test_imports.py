@@ -94,6 +94,7 @@ INSIDE = {
         "likelihood",
         "convex",
         "union",
+        "from_maximum",
     ],
     "sequences": [
         "response",
@@ -106,6 +107,7 @@ INSIDE = {
         "moment",
         "learning",
         "base",
+        "own",
         "martingale",
         "alternatives",
         "kernel",
