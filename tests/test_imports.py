@@ -208,7 +208,7 @@ INSIDE = {
         "evaluation",
         "search",
     ],
-    "simulate": ["environments", "records", "runner"],
+    "simulate": ["environments", "records", "players", "runner"],
     "paper": [
         "datasets",
         "general_lambda",
