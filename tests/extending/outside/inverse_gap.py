@@ -1,5 +1,3 @@
-import numpy as np
-
 from mixbandit.bandits import ActingRule
 from mixbandit.search import Selection
 from mixbandit.storage import positive, real, record
