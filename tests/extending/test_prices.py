@@ -65,6 +65,13 @@ def test_bounds_contain_the_truth_at_all_times():
     assert missed / runs <= 0.05
 
 
+def test_what_is_learnt_has_the_logarithm_of_the_expected_reward_as_its_mean():
+    actions = np.repeat(SHOWN, 1000, axis=0)
+    cs = fresh().update(actions, told(actions, np.random.default_rng(7)))
+    estimate = cs.moment.response.reward(cs.moment.estimate.maximum(cs.moment.directions(SHOWN)))
+    np.testing.assert_allclose(estimate, expected(SHOWN), rtol=0.04)  # σ²/2 would be 0.045
+
+
 def test_pending_choices_return_rewards_in_their_own_units():
     rng = np.random.default_rng(1)
     bandit = mb.UCB(fresh(), mb.Box([0.0, 0.0], [1.0, 1.0]), rng=0)
