@@ -1,7 +1,7 @@
 """What the reference says of attributes and defaults: their description, not the code that makes them.
 
 An extension of Griffe, which reads the source. An attribute that is made by `setting(path, doc)` or `property(get,
-doc=…)` has that `doc`, and a default that is a lambda shows as `...`.
+doc=…)` has that `doc`, a default that is a lambda shows as `...`, and a named tuple is made from its fields.
 """
 
 from __future__ import annotations
@@ -36,6 +36,15 @@ class Described(griffe.Extension):
         for parameter in func.parameters:
             if isinstance(parameter.default, griffe.ExprLambda):
                 parameter.default = "..."
+
+    def on_class_members(self, *, cls: griffe.Class, **_: Any) -> None:
+        if "NamedTuple" not in map(str, cls.bases) or "__init__" in cls.members:
+            return
+        fields = [member for member in cls.members.values() if member.is_attribute and member.annotation is not None]
+        kind = griffe.ParameterKind.positional_or_keyword
+        made = [griffe.Parameter(f.name, annotation=f.annotation, kind=kind, default=f.value) for f in fields]
+        made.insert(0, griffe.Parameter("self", kind=kind))
+        cls.set_member("__init__", griffe.Function("__init__", parameters=griffe.Parameters(*made)))
 
 
 def _description(made: griffe.ExprCall) -> str | None:

@@ -24,7 +24,10 @@ class Player(Protocol):
 class Seat(Protocol):
     """A player, as a run sees it: choices have numbers."""
 
-    actions: Any  # of its own, if it has any
+    @property
+    def actions(self) -> Region | None:
+        """Its own, if it has any."""
+        ...
 
     def ask(self, arms: Region | None, context: Array | None, n: int) -> list[Choice]: ...
 
@@ -126,7 +129,7 @@ class GuestSeat:
         if not hasattr(chosen, "action"):
             raise InvalidInput(f"ask must return an object with an `action`, got {shown(chosen)}")
         action = as_vector(chosen.action, None if arms is None else arms.dim, "the action that ask returned").copy()
-        index = getattr(chosen, "index", None)
+        index: Any = getattr(chosen, "index", None)
         known = int(index) if is_integer(index) else None  # a tuple's own `index` is a method
         number, self._next = self._next, self._next + 1
         self._chosen[number] = chosen

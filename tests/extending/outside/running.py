@@ -19,14 +19,14 @@ class Running(mb.Mixture):
 
 
 class RunningMeanCost(SteppedCost):
-    _arrays = ("_sums",)  # which files have, too
+    arrays = ("sums",)  # which files have, too
 
     def __init__(self, c, sigma):
         super().__init__(sigma)
-        self.c, self._sums = c, np.zeros(1)
+        self.c, self.sums = c, np.zeros(1)
 
-    def _see(self, action, phi, reward, weight):
-        mean, variance = self._sums[0] / (self._steps + 1), self.c / (self._steps + 1)
+    def see(self, action, phi, reward, weight):
+        mean, variance = self.sums[0] / (self.steps + 1), self.c / (self.steps + 1)
         spread = 1.0 + variance * (weight / self.sigma) ** 2
-        self._add((weight * (reward - mean) / self.sigma) ** 2 / spread, spread)
-        self._sums, self._steps = self._sums + reward, self._steps + 1
+        self.add((weight * (reward - mean) / self.sigma) ** 2 / spread, spread)
+        self.sums, self.steps = self.sums + reward, self.steps + 1
