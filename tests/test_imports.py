@@ -128,6 +128,8 @@ INSIDE = {
         "rules",
         "state",
         "choosing",
+        "events",
+        "journal",
         "many",
         "stored",
         "base",

@@ -76,6 +76,7 @@ def state_dict(policy: PolicyLike) -> dict[str, Any]:
         "warm": state.warm,
         "reordered": state.reordered,
         "cancelled": state.cancelled,
+        "seen": state.seen,
     }
 
 
@@ -118,6 +119,7 @@ def recalled(fresh: State, stored: Mapping[str, Any], actions: Region | None) ->
         refuted=stored["refuted"],
         reordered=stored["reordered"],
         cancelled=stored["cancelled"],
+        seen=stored["seen"],
         history=history_from_state(stored["history"]),
         warm=_inside(stored["warm"], actions),
     )
@@ -217,6 +219,7 @@ POLICY = record(
         "warm": optional(array(None, None)),
         "reordered": Since(flag, False),
         "cancelled": Since(count, 0),
+        "seen": Since(count, 0),
         "rule": Since(ActingRule.family),
         # Of version 0.1.0, instead of the seed and the rule:
         "rng": Since(mapping),
