@@ -17,7 +17,7 @@ from typing import Any, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import LARGEST_BATCH, as_generator, as_path, as_vector, flag, instance_of, positive_int
+from mixbandit._checks import LARGEST_BATCH, Array, as_generator, as_path, as_vector, flag, instance_of, positive_int
 from mixbandit._files import write_state
 from mixbandit._lazy import setting
 from mixbandit._locks import Lock, Runs, locked
@@ -26,7 +26,7 @@ from mixbandit.actions import Arms, Region, as_region, is_region, offered
 from mixbandit.bandits import choosing, many, persistent, stored
 from mixbandit.bandits.choice import Choice
 from mixbandit.bandits.choosing import READING_SEED, Turn
-from mixbandit.bandits.events import Cancelled, Learnt, decisions, rewards_of
+from mixbandit.bandits.events import Event, cancelled, decisions, learnt, rewards_of
 from mixbandit.bandits.history import regret_in_hindsight
 from mixbandit.bandits.journal import Journal, Recorded
 from mixbandit.bandits.many import Decisions
@@ -211,7 +211,7 @@ class Policy(Storable):
                 remembered=self.keep_history,
             )
             each = (None if arms is None else Arms(offers.arms_of(i), labels) for i in range(offers.count))
-            self._recorded.commit(new, lambda: decisions(chosen, each, self.state))
+            self._recorded.commit(new, decisions, chosen, each, self.state)
             return chosen
         turn = self._turn(arms, context, "arms")
         count = 1 if n is None else positive_int(n, "n", LARGEST_BATCH)
@@ -226,8 +226,8 @@ class Policy(Storable):
             distinct=flag(distinct, "distinct"),
             track_regret=self.track_regret,
         )
-        among = itertools.repeat(None if arms is None else as_region(arms))
-        self._recorded.commit(_consistent(self, new, choices), lambda: decisions(choices, among, self.state, new.warm))
+        new = _consistent(self, new, choices)
+        self._recorded.commit(new, _decisions, choices, arms, self.state, new.warm)
         return choices[0] if n is None else choices
 
     @locked
@@ -244,8 +244,9 @@ class Policy(Storable):
         run = self._runs.token(state.rounds, 1)
         picked = choosing.Picked(row, index)
         choice = choosing.made(state, turn, state.rounds, picked, self.rule, optimum, run, time.time())
-        new = _consistent(self, choosing.with_choices(state, turn, [choice]), [choice])
-        self._recorded.commit(new, lambda: decisions([choice], itertools.repeat(None), self.state))
+        new = choosing.with_choices(state, turn, [choice], state.anticipated, state.warm)
+        new = _consistent(self, new, [choice])
+        self._recorded.commit(new, _decisions, [choice], None, self.state)
         return choice
 
     @locked
@@ -266,7 +267,7 @@ class Policy(Storable):
         state, parts = self.state, [told] if self.journal is None else one_by_one(*told)
         for part in parts:
             state = state.holding(*part) if self.strict else state.told(*part)
-        self._recorded.commit(state, lambda: rewards_of(*told))
+        self._recorded.commit(state, rewards_of, *told)
         return self
 
     @locked
@@ -278,7 +279,7 @@ class Policy(Storable):
         """
         happened, open_ = flag(played, "played"), self.state.awaited(choice, held=True)
         state = self.state.giving_up(open_, played=happened)
-        self._recorded.commit(state, lambda: [Cancelled(str(open_.id), time.time(), happened)])
+        self._recorded.commit(state, cancelled, open_, happened)
         return self
 
     @locked
@@ -301,7 +302,7 @@ class Policy(Storable):
     @locked
     def absorb(self, rewards: Rewards) -> None:
         """Learn rewards that were checked: those of `learn`, and those that its sequence is updated with."""
-        self._recorded.commit(self.state.absorbed(rewards), lambda: [Learnt(time.time(), *rewards)])
+        self._recorded.commit(self.state.absorbed(rewards), learnt, rewards)
 
     @locked
     def certificate(
@@ -426,3 +427,10 @@ def _consistent(policy: Policy, state: State, choices: list[Choice]) -> State:
         return state
     policy.sequence.refute(_OUTSIDE)
     return state._replace(refuted=True)
+
+
+def _decisions(
+    choices: list[Choice], arms: Region | ArrayLike | None, before: State, ends: Array | None = None
+) -> list[Event]:
+    """The events of choices that were all made among the policy's own actions or the given ones."""
+    return decisions(choices, itertools.repeat(None if arms is None else as_region(arms)), before, ends)

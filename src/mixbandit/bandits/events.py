@@ -100,7 +100,7 @@ class Decided(Event):
         picked = Picked(self.row, self.arm, self.probabilities)
         choice = choosing.made(state, turn, state.rounds, picked, settings.rule, self.optimum, run, self.time)
         warm = state.warm if self.ends is None else self.ends
-        return choosing.with_choices(state, turn, [choice], warm=warm)
+        return choosing.with_choices(state, turn, [choice], state.anticipated, warm)
 
     def settings(self) -> dict[str, Any]:
         shares, label = self.probabilities, storable_label(self.label)
@@ -191,3 +191,13 @@ def rewards_of(choices: list[Choice], rewards: Array, levels: list[float | None]
     now = time.time()
     told = zip(choices, rewards.tolist(), levels, strict=True)
     return [Told(str(choice.id), now, reward, level) for choice, reward, level in told]
+
+
+def cancelled(choice: Choice, played: bool) -> list[Event]:
+    """The event of a choice that is given up now."""
+    return [Cancelled(str(choice.id), time.time(), played)]
+
+
+def learnt(rewards: Rewards) -> list[Event]:
+    """The event of rewards that are learnt now and belong to no choice."""
+    return [Learnt(time.time(), *rewards)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from mixbandit._checks import shown
 from mixbandit._locks import Lock, locked
@@ -62,10 +62,10 @@ class Recorded:
             )
         self.state = state
 
-    def commit(self, state: State, events: Callable[[], list[Event]]) -> None:
-        """The state after some events, which `events` makes if there is a journal to keep them."""
+    def commit(self, state: State, events: Callable[..., list[Event]], *arguments: Any) -> None:
+        """The state after some events, which `events` makes of its arguments if there is a journal to keep them."""
         if self.journal is not None:
-            happened = events()
+            happened = events(*arguments)
             if state.refuted and not self.state.refuted and not any(isinstance(e, Refuted) for e in happened):
                 happened.append(Refuted(time.time()))
             self.journal.append(happened)

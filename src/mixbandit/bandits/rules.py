@@ -199,7 +199,8 @@ class Thompson(ActingRule):
             )
 
     def select(self, view: View, offer: Offer, rng: Any) -> Selection:
-        return offer.maximise(self.drawn(view, rng), rng)._replace(marginal=False)
+        found = offer.maximise(self.drawn(view, rng), rng)
+        return Selection(found.probabilities, None, found.row, found.score, marginal=False)
 
     def drawn(self, view: View, rng: Any) -> Any:
         """A random parameter, as a score."""

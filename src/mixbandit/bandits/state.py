@@ -136,14 +136,13 @@ class State(NamedTuple):
         return State(
             moment, self.seed, self.rounds, pending, held, settled, widths, self.searched, refuted, self.history,
             self.warm, None, self.rounds, self._crowd_without(choices), self._reorders(choices, pending),
-            self.cancelled, self._predictor_after(choices, rewards), self.seen,
+            self.cancelled, None if self.predictor is None else self._predicting(choices, rewards), self.seen,
         )  # fmt: skip
 
-    def _predictor_after(self, choices: list[Choice], rewards: Array) -> Predictor | None:
+    def _predicting(self, choices: list[Choice], rewards: Array) -> Predictor | None:
         predictor = self.predictor
-        if predictor is not None:
-            for choice, reward in zip(choices, rewards.tolist(), strict=True):
-                predictor = predictor.after(choice.played(), 0, reward)
+        for choice, reward in zip(choices, rewards.tolist(), strict=True):
+            predictor = predictor.after(choice.played(), 0, reward)  # type: ignore[union-attr]
         return predictor
 
     def _reorders(self, choices: list[Choice], pending: persistent.Map) -> bool:

@@ -7,6 +7,7 @@ each, and can answer later what another rule would have earned.
 from __future__ import annotations
 
 import abc
+import functools
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -57,6 +58,8 @@ class Shares(NamedTuple):
     @classmethod
     def even(cls, size: int, arms: Sequence[int]) -> Shares:
         """The same probability for some arms, given in increasing order."""
+        if len(arms) == 1:
+            return _certain(size, arms[0])
         return cls(size, tuple(arms), (1.0 / len(arms),) * len(arms))
 
     @classmethod
@@ -108,6 +111,12 @@ class Shares(NamedTuple):
         if (shares == shares[0]).all():
             return int(rng.choice(possible))
         return int(rng.choice(possible, p=shares / shares.sum()))
+
+
+@functools.lru_cache(maxsize=4096)
+def _certain(size: int, arm: int) -> Shares:
+    """One of `size` arms for certain: what most decisions are."""
+    return Shares(size, (arm,), (1.0,))
 
 
 def _check_shares(stored: Fields, where: str) -> None:

@@ -169,9 +169,10 @@ class MartingaleRule(BallRule):
 
     def noise_refuted(self, data: Data) -> bool:
         own = _own(self, data) if isinstance(data, Factor) else None
-        if own is not None and own.ridge.alpha <= self._noise.least_alpha:  # the usual case, in short
+        if own is not None:  # the usual case, in short
             loss = data.loss(own.ridge.alpha)
-            if not self._noise.may_refute(max(loss + own.towards, 0.0), loss, data.count):
+            paid = loss if own.ridge.alpha <= self._noise.least_alpha else data.early_residual
+            if not self._noise.may_refute(max(loss + own.towards, 0.0), paid, data.count):
                 return False
         # Without a set, as for closed forms, ridge regression is at hand and singular values are not.
         at_hand = not isinstance(data.derived.get(self), ResidualBall)
