@@ -77,6 +77,8 @@ class Policy(Storable):
     ) -> None:
         instance_of(sequence, ConfidenceSequence, "sequence", "a confidence sequence such as MartingaleMixture")
         instance_of(rule, ActingRule, "rule", "an acting rule such as mixbandit.bandits.Optimism()")
+        if predictor is not None:
+            instance_of(predictor, Predictor, "predictor", "a Predictor")
         rule.check(sequence.moment)
         self.rule = rule
         self._actions = None if actions is None else as_region(actions)

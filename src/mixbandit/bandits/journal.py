@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
-from mixbandit._checks import shown
+from mixbandit._checks import instance_of, shown
 from mixbandit._locks import Lock, locked
 from mixbandit.bandits.events import Event, Refuted, Settings
 from mixbandit.bandits.state import State
 from mixbandit.errors import DamagedState, InvalidInput
 
 
+@runtime_checkable
 class Journal(Protocol):
     """Events in the order in which they happened, numbered from 0 without gaps."""
 
@@ -74,6 +75,7 @@ class Recorded:
 
     def follow(self, journal: Journal, settings: Settings) -> None:
         """Apply the events of a journal that are not in the state yet, and keep further ones in it."""
+        instance_of(journal, Journal, "journal", "a journal such as MemoryJournal(), with append and since")
         state = self.state
         for event in journal.since(state.seen):
             if not isinstance(event, Event):
