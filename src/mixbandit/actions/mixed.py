@@ -229,3 +229,8 @@ class MixedBox(Box):
         levels = [levels_from_state_dict(part) for part in stored["levels"]]
         pins = [Pin(tuple(p["columns"]), tuple(p["where"]), p["value"]) for p in stored["pins"]]
         return cls(stored["low"], stored["high"], levels, pins)
+
+
+def mixed(box: Box) -> MixedBox | None:
+    """The box, if some coordinates are discrete or matter only sometimes."""
+    return box if isinstance(box, MixedBox) else None

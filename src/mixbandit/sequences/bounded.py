@@ -39,7 +39,7 @@ from mixbandit._checks import (
 )
 from mixbandit._lazy import setting
 from mixbandit._schema import Since, integer, record, require
-from mixbandit.data import Data, KernelSpectrum, Observations
+from mixbandit.data import Data, KernelSpectrum, observations_of
 from mixbandit.errors import InvalidInput
 from mixbandit.features import FeatureMap
 from mixbandit.kernels import Kernel, as_kernel
@@ -180,11 +180,12 @@ class BoundedRule(Rule):
         return {"trials": {name: None if part is None else part.copy() for name, part in kept._asdict().items()}}
 
     def recall(self, state: Mapping[str, Any], data: Data) -> Memory:
-        if isinstance(data, Observations):
-            check_within(data.rewards, self.value_range, "observations.rewards")
-            counts = np.rint(data.weights**2)
+        known = observations_of(data)
+        if known is not None:
+            check_within(known.rewards, self.value_range, "observations.rewards")
+            counts = np.rint(known.weights**2)
             require((counts >= 1.0).all(), "sequence.observations.weights", "must be roots of positive integers")
-            return Memory(Trials(data.rows, _rescaled(data.rewards, self.value_range), counts), None)
+            return Memory(Trials(known.rows, _rescaled(known.rewards, self.value_range), counts), None)
         stored: Any = state["trials"]
         require(stored is not None, "sequence", "lacks 'trials'")
         found = Trials(stored["actions"], stored["values"], stored["counts"], stored["phi"])
@@ -201,8 +202,9 @@ class BoundedRule(Rule):
 
 def _problem(data: Data, norm_bound: float, low: float, width: float) -> Problem:
     """L of the values on the span of the rows, repeats of an action taken together, which loses nothing."""
-    if isinstance(data, Observations):
-        grouped = data.grouped
+    seen = observations_of(data)
+    if seen is not None:
+        grouped = seen.grouped
         _, counts = grouped.means
         place = grouped.place
         # A nugget keeps the matrix definite. It enlarges the space of functions, and so the set.

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixbandit._checks import Array, as_number, as_path, one_of, shown
-from mixbandit.actions import MixedBox
 from mixbandit.errors import InvalidInput
 from mixbandit.means import precisions
 from mixbandit.tuning.assumptions import DIRECTIONS
@@ -168,7 +167,7 @@ class Run:
             rows[:, places.start : places.stop], fits = column.encoded(self.space[name])
             right[:, places.start : places.stop] = fits[:, None]
         wrong = ~right
-        if self.space.conditions and isinstance(self.space.region, MixedBox):
+        if self.space.conditions:
             rows = self.space.region.pinned(rows)
             wrong &= self.space.region.active(rows)  # the others do not matter
         for i in np.flatnonzero(wrong.any(axis=1)).tolist():

@@ -260,6 +260,6 @@ def enumerated(space: Space, most: int) -> Array | None:
         parts.append(levels)
     places = np.indices([len(levels) for levels in parts]).reshape(len(parts), count)
     rows = np.hstack([levels[place] for levels, place in zip(parts, places, strict=True)])
-    if isinstance(space.region, MixedBox) and space.conditions:
+    if space.conditions:
         rows = np.unique(space.region.pinned(rows), axis=0)
     return rows
