@@ -33,7 +33,10 @@ _TINY = 1e-300
 
 
 class Stream:
-    """The random numbers of one decision: a numpy Generator that is made when first used, because few need it."""
+    """The random numbers of one decision: a numpy Generator that is made when first used, because few need it.
+
+    It has the methods of a Generator; `generator` is the Generator itself.
+    """
 
     def __init__(self, entropy: Entropy) -> None:
         self._entropy = entropy
@@ -68,8 +71,10 @@ class Shares(NamedTuple):
         given = as_float_array(probabilities, "probabilities")
         if given.shape != (size,):
             raise InvalidInput(f"a rule must give each of {size} arms a probability, got shape {given.shape}")
-        if not (given >= 0.0).all() or not abs(float(given.sum()) - 1.0) <= _SUM_TOLERANCE:
+        total = float(given.sum())
+        if not (given >= 0.0).all() or not abs(total - 1.0) <= _SUM_TOLERANCE:
             raise InvalidInput(f"probabilities must be at least 0 and sum to 1, got {shown(given)}")
+        given = given / total  # what is recorded is what is drawn from
         values, counts = np.unique(given, return_counts=True)
         rest = float(values[counts.argmax()])
         named = np.flatnonzero(given != rest)
@@ -138,8 +143,7 @@ class Selection(NamedTuple):
     optimum: float | None = None  # the largest upper bound on φᵀθ of anything offered, if the rule computed it
     row: Array | None = None  # on a box: the action, (dim_in,)
     score: float = math.nan  # the largest score, where one was maximised
-    # False: the rule drew at random before it stated the probabilities, so that nobody knows those without this draw.
-    marginal: bool = True
+    marginal: bool = True  # False: the rule drew the arm by itself, and nobody knows how probable it was before
 
 
 class Selections(NamedTuple):
