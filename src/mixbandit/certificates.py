@@ -294,7 +294,7 @@ def _branch(moment: Moment, box: Box, own: Any, start: Array, tolerance: float) 
     axes = box_model(moment.model).axes()
     entries = None if axes is None else np.maximum(moment.exact.maximum(axes), moment.exact.maximum(-axes))
     score = moment.exact if own is None else Advantage(moment.exact, own)
-    entries_seen = moment.data.spectrum.width * max(moment.data.spectrum.rank, 1)
+    entries_seen = max(moment.data.spectrum.width, 1) * max(moment.data.spectrum.rank, 1)
     return bound_over_box(
         score.maximum,
         Reach(moment.rule.reach, entries),

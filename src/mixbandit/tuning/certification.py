@@ -166,7 +166,7 @@ def judged(
     nominations = nominations if run.owned is None else np.where(run.owned, nominations, 0)
     levels = run.noise_levels(assumptions.sigma)
     trials = Trials(run.configurations, run.rows, run.values, nominations, run.ordered, levels, run.feasible,
-                    run.numbers if run.ordered else None)  # fmt: skip
+                    run.numbers if run.ordered else None, run.confirmations and run.ordered)  # fmt: skip
     if model is None:
         known: dict[str, Any] = {"ordered": run.ordered, "levels": levels}
         model = certifying(assumptions, run.space, features, mixture, trials.rows, rewards, **known)

@@ -11,6 +11,9 @@ from mixbandit.tuning.default_model import MOST_ROWS, is_default
 from mixbandit.tuning.evidence import OwnTrials, divided
 from mixbandit.tuning.judgement import Judgement
 
+# Once trials are pruned, only confirmations count. Looks before that may have spent the other parts.
+_BEFORE = "the model before the first trial was pruned"
+
 
 def ledgers(judgement: Judgement) -> tuple[Ledger, ...]:
     """The ledgers of all claims about a run."""
@@ -29,6 +32,9 @@ def bounds_of(judgement: Judgement) -> Ledger:
 def of_bounds(delta: float, now: float | None = None, own: OwnTrials | None = None) -> Ledger:
     """The ledger of all bounds together; `now` is what the model has of its part at this number of trials."""
     parts = divided(delta)
+    if own is not None and own.trials.confirmations:
+        before = parts["model"].line(_BEFORE), parts["own"].line("each configuration's own trials before that")
+        return Spending(delta).ledger("a bound is ever wrong", *before, _confirmed(delta, own))
     stage = ""
     if now is not None and now < parts["model"].delta:
         stage = f"{now:g} at this number of trials, the rest at others"
@@ -42,13 +48,13 @@ def _of_new_rows(delta: float, own: OwnTrials | None) -> Ledger:
 
 
 def _without_model(delta: float, own: OwnTrials | None) -> tuple[Line, Line]:
-    parts = divided(delta)
     planned = None if own is None else own.planned
     how = "" if own is None else IN_ORDER if planned is None else evenly(planned)
-    return (
-        parts["own"].line("each configuration's own trials", how),
-        parts["nominated"].line("confirmed finalists", "" if own is None else IN_ORDER),
-    )
+    return divided(delta)["own"].line("each configuration's own trials", how), _confirmed(delta, own)
+
+
+def _confirmed(delta: float, own: OwnTrials | None) -> Line:
+    return divided(delta)["nominated"].line("confirmed finalists", "" if own is None else IN_ORDER)
 
 
 def _of_alarms(judgement: Judgement) -> Ledger:

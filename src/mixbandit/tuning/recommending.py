@@ -52,6 +52,7 @@ def certificate_fields(
         "optimum_upper": top,
         "optimum_found": None if found.optimum_found is None else found.optimum_found + judgement.shift,
         "gap": max(gap, 0.0),
+        "t": judgement.moment.t,
         "delta": judgement.assumptions.delta,
         "ledgers": ledgers(judgement),
         "assumptions": _stated(judgement),
@@ -63,7 +64,7 @@ def certificate_fields(
         "evidence": ends.evidence,
         "tried": judgement.tried(row),
         "judgement": judgement,
-        "search_possible": functools.partial(still_possible, judgement.moment, judgement.space, row, seed)
+        "search_possible": functools.partial(still_possible, judgement.bounding, judgement.space, row, seed)
         if trusted
         else None,
         "audit": judgement.audit(),
@@ -80,7 +81,7 @@ def _stated(judgement: Judgement) -> str:
 
 def _by_model(judgement: Judgement, rng: np.random.Generator, warm: Array | None) -> Certificate:
     rows = judgement.everything
-    return certificate(judgement.moment, judgement.space.region if rows is None else Arms(rows), rng, warm=warm)
+    return certificate(judgement.bounding, judgement.space.region if rows is None else Arms(rows), rng, warm=warm)
 
 
 def _top(judgement: Judgement, found: Certificate) -> float:
@@ -102,8 +103,8 @@ def safest_by_model(judgement: Judgement, warm: Array | None = None) -> Array:
     rng = np.random.default_rng(READING_SEED)
     if judgement.everything is not None:
         return np.asarray(_by_model(judgement, rng, warm).action)
-    score = Pessimism(judgement.moment.exact)
-    return search_box(score, box_model(judgement.moment.model), judgement.space.region, rng, warm=warm).action
+    score = Pessimism(judgement.bounding.exact)
+    return search_box(score, box_model(judgement.bounding.model), judgement.space.region, rng, warm=warm).action
 
 
 def likeliest(judgement: Judgement, tried: bool = False) -> Array:
