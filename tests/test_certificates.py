@@ -397,3 +397,18 @@ def test_arms_whose_floors_tie_at_the_end_of_the_range_go_by_the_estimate(best):
     found = bandit.certificate()
     assert found.lower == 0.0
     np.testing.assert_array_equal(found.action, np.eye(4)[best])
+
+
+@pytest.mark.parametrize("region", [mb.Arms(np.eye(2)), mb.Box([0.0, 0.0], [1.0, 1.0])], ids=["arms", "box"])
+def test_what_follows_from_the_range_alone_rules_nothing_out(region):
+    cs = mb.MartingaleMixture(2, sigma=0.5, norm_bound=1.0, delta=0.05, reward_range=(0.0, 1.0))
+    found = certify(cs.update(np.eye(2), [0.1, 0.2]), region)
+    assert found.proof == "range"
+    assert found.optimum_upper == 1.0
+    lines = str(found).splitlines()
+    assert "No action is worth more than 1 (proven by the stated range of rewards)." in lines
+    assert "Nothing rules out a better one." in lines
+    known = cs.update(np.repeat(np.eye(2), 2000, axis=0), np.repeat([0.2, 0.6], 2000))
+    known = certify(known, mb.Arms(np.eye(2)))
+    assert known.proof == "enumerated"
+    assert "Nothing rules out" not in str(known)

@@ -356,7 +356,9 @@ def pruning(n, confirmations):
     rng, certificates = np.random.default_rng(3), []
     marks = [0] * n + [None] * 4 + [1] * confirmations
     for i, mark in enumerate([1, *marks]):
-        study.enqueue_trial({"c": "a" if mark else "abd"[i % 3]}, user_attrs={"mixbandit_nomination": 1} if mark else {})
+        study.enqueue_trial(
+            {"c": "a" if mark else "abd"[i % 3]}, user_attrs={"mixbandit_nomination": 1} if mark else {}
+        )
         trial = study.ask(space)
         trial.report(0.5, 0)
         if mark is None and i % 2:
@@ -392,7 +394,9 @@ def test_looks_before_and_after_the_first_pruning_spend_delta_once():
 
 def test_confirmations_are_certified_alone_over_a_box_as_well():
     """Where the model has no value at all to go by."""
-    frame = values_of(8).assign(number=range(8), state=["COMPLETE"] * 7 + ["PRUNED"], mixbandit_nomination=[0] * 3 + [1] * 5)
+    frame = values_of(8).assign(
+        number=range(8), state=["COMPLETE"] * 7 + ["PRUNED"], mixbandit_nomination=[0] * 3 + [1] * 5
+    )
     frame.loc[3:, "x"] = 0.4
     frame.loc[7, "mixbandit_nomination"] = 0
     found = mb.certify(frame.rename(columns={"x": "params_x"}), space=SPACE, **SHARES)

@@ -433,3 +433,28 @@ def test_assumptions_without_a_direction_take_the_studys():
         study, mb.Assumptions(reward_range=(0.0, 1.0), samples=1000, rows="fresh", direction="maximize")
     )
     assert upwards.action["x"] > 0.8
+
+
+ONE_HIT = [({"x": 1}, 0.0), ({"x": 2}, 1.0), ({"x": 3}, 0.0)]
+NOTHING_RULES_OUT = "Nothing rules out a better configuration: expected values may reach"
+
+
+@pytest.mark.parametrize("space", [None, mb.Space({"x": mb.Int(1, 3)}), mb.Space({"x": mb.Float(0.0, 4.0)})])
+def test_what_follows_from_the_range_alone_rules_nothing_out(space):
+    """However configurations were searched: each of the three was looked at, too."""
+    stated = {"reward_range": (0.0, 1.0), "samples": 1, "rows": "fresh", "space": space}
+    found = mb.certify(ONE_HIT, **stated)
+    assert found.proof == "range"
+    assert found.to_dict()["proof"] == "range"
+    assert str(found).splitlines()[-1] == f"{NOTHING_RULES_OUT} 1, the end of the stated range."
+    misses = [(parameters, 1.0 - value) for parameters, value in ONE_HIT]
+    down = mb.certify(misses, direction="minimize", **stated)
+    assert str(down).splitlines()[-1] == f"{NOTHING_RULES_OUT} 0, the end of the stated range."
+
+
+def test_what_own_trials_rule_out_is_ruled_out():
+    history = [({"x": x}, value) for x, value in enumerate([0.9, 0.3, 0.3] * 20)]
+    history = [({"x": p["x"] % 3}, value) for p, value in history]
+    found = mb.certify(history, reward_range=(0.0, 1.0), samples=100, rows="fresh")
+    assert found.proof == "enumerated"
+    assert "No other configuration in the space beats it." in str(found)

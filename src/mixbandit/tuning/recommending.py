@@ -12,7 +12,7 @@ import numpy as np
 from mixbandit._checks import Array
 from mixbandit.actions import Arms
 from mixbandit.bandits.choosing import READING_SEED
-from mixbandit.certificates import Certificate, certificate
+from mixbandit.certificates import Certificate, certificate, reaches
 from mixbandit.errors import InvalidInput
 from mixbandit.models import box_model
 from mixbandit.search import Pessimism, search_box
@@ -43,6 +43,7 @@ def certificate_fields(
     seed = int(rng.integers(2**63))
     trusted = found.trusted and judgement.trusted
     known = {field.name: getattr(found, field.name) for field in dataclasses.fields(Certificate)}
+    by_range = _is_end_of_range(judgement, top) and reaches(gap, top - ends.lower)
     vacuous = found.vacuous and ends.lower <= found.lower + judgement.shift  # trials of its own may say more
     return {
         **known,
@@ -52,6 +53,7 @@ def certificate_fields(
         "optimum_upper": top,
         "optimum_found": None if found.optimum_found is None else found.optimum_found + judgement.shift,
         "gap": max(gap, 0.0),
+        "proof": "range" if by_range else found.proof,
         "t": judgement.moment.t,
         "delta": judgement.assumptions.delta,
         "ledgers": ledgers(judgement),
@@ -90,6 +92,12 @@ def _top(judgement: Judgement, found: Certificate) -> float:
     if judgement.everything is None or judgement.own is None or not judgement.trusted:
         return top
     return min(top, max(ends.upper for ends in judgement.ends(judgement.everything)))
+
+
+def _is_end_of_range(judgement: Judgement, worth: float) -> bool:
+    """Whether a bound on worths says no more than the stated range."""
+    ends = judgement.assumptions.reward_range
+    return ends is not None and reaches(worth, ends[1] if judgement.assumptions.sign > 0.0 else -ends[0])
 
 
 def safest(judgement: Judgement, warm: Array | None, tried: bool = False, among: Array | None = None) -> Array:
