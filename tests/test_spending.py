@@ -329,6 +329,26 @@ def test_claims_beyond_delta_say_so():
     assert [ledger.delta for ledger in fitted.ledgers] == pytest.approx([DELTA, DELTA, 1.5 * DELTA])
 
 
+@pytest.mark.parametrize("features", [None, mb.RBF(0.3)], ids=["the default model", "a stated one"])
+def test_the_sentence_about_false_alarms_says_what_the_ledger_says(features):
+    frame = pd.concat([values_of(30)] * 2, ignore_index=True)
+    frame["value"] += np.repeat([0.1, -0.4], 30)
+    frame["value"] = frame["value"].clip(0.0, 1.0).round(2)
+    known = {**SHARES, "samples": 10_000}
+    with pytest.warns(mb.AssumptionsRefutedWarning) as told:
+        found = mb.certify(frame, space=SPACE, features=features, **known)
+    assert not found.trusted
+    total = found.ledgers[-1].total
+    assert total == pytest.approx((6.4 if features is None else 4.4) * DELTA)
+    says = f"all tests of a certificate together raise a false alarm with probability at most {total:.4g}"
+    assert says in str(told[0].message)
+    assert says in str(found).splitlines()[0]
+    tuner = mb.Tuner(SPACE, features=features, rng=0, **known)
+    with pytest.warns(mb.AssumptionsRefutedWarning) as told:
+        tuner.learn(frame).certificate()
+    assert says.capitalize() in str(told[0].message)
+
+
 # Formulas that a theorem states, and a mark on an axis: nothing is divided between statements there.
 FORMULAS = {"plots.py": 1, "paper/general_lambda.py": 1, "bandits/rules.py": 1}
 
@@ -350,7 +370,7 @@ def test_no_other_module_divides_delta():
 
 
 def pruning(n, confirmations):
-    """A study whose trials take turns; from the n-th on, every other one is pruned, and at the end, "a" is confirmed."""
+    """A study whose trials take turns, then every other one is pruned, and at the end, "a" is confirmed."""
     study = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(0))
     space = {"c": optuna.distributions.CategoricalDistribution(["a", "b", "d"])}
     rng, certificates = np.random.default_rng(3), []

@@ -64,21 +64,6 @@ def divided(delta: float) -> Parts:
 _MOST_SINGLE = 200
 
 
-# How often the tests of one certificate are wrong, in units of δ: two of the sequence that a tuner acts on (emptiness,
-# misfit of noise or suspects), those of the certified one (with what contradicts own trials), and scatter of repeats.
-_ALARMS = 4
-
-
-def alarms_in_words(delta: float) -> str:
-    """How often any of the tests of one certificate raises a false alarm."""
-    return f"all tests of a certificate together raise a false alarm with probability up to about {_ALARMS * delta:.4g}"
-
-
-def refuted_in_words(delta: float, assumptions: str) -> str:
-    """What a warning says."""
-    return f"at level {delta:g} the data refute {assumptions}; {alarms_in_words(delta)}"
-
-
 class Interval(NamedTuple):
     """An interval for an expected value, and the number of values it is based on."""
 

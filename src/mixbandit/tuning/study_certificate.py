@@ -20,8 +20,8 @@ from mixbandit.errors import InvalidInput
 from mixbandit.sequences import Audit
 from mixbandit.tuning.assumptions import UNSTATED
 from mixbandit.tuning.comparing import Comparison, compare
-from mixbandit.tuning.evidence import alarms_in_words
 from mixbandit.tuning.judgement import OWN_TRIALS, Judgement, Worth
+from mixbandit.tuning.ledgers import alarms_in_words
 from mixbandit.tuning.pools import NewRows, from_pool, in_words
 from mixbandit.tuning.possible import Possible
 from mixbandit.tuning.repeats import Scatter
@@ -139,7 +139,7 @@ class StudyCertificate(Certificate):
         if self.judgement is not None and (new := self._new_rows) is not None:
             lines.append(in_words(new, self.judgement.assumptions))
         if not self.trusted:
-            alarms = f" ({alarms_in_words(self.delta)})" if self.delta else ""
+            alarms = f" ({alarms_in_words(self.ledgers[-1])})" if self.ledgers else ""
             lines.insert(0, f"WARNING: {self._refutation}{alarms}; none of this is guaranteed:")
         elif (scatter := _scatter(self.judgement)) is not None and scatter.caution:
             lines.insert(0, f"CAUTION: {scatter.caution}")
