@@ -459,3 +459,24 @@ def test_what_own_trials_rule_out_is_ruled_out():
     found = mb.certify(history, reward_range=(0.0, 1.0), samples=100, rows="fresh")
     assert found.proof == "enumerated"
     assert "No other configuration in the space beats it." in str(found)
+
+
+def test_an_inferred_space_is_named_as_a_condition_of_the_model_only():
+    """As it grows, the model is another one; what own trials say stays the same, and so does their part of delta."""
+    history = [({"x": x}, value) for x, value in zip((0.4, 0.6, 0.5, 0.4, 0.4, 0.9, 0.1), (0.7, 0.6) * 4, strict=False)]
+    known = {"reward_range": (0.0, 1.0), "samples": 100, "rows": "fresh"}
+    looks = [mb.certify(history[:n], **known) for n in (5, 6, 7)]
+    for found in looks:
+        assert "holds if this space was fixed before them" in found.details()
+        assert "each space spends the model's part of delta again: pass `space`" in found.details()
+        own = found.judgement.own
+        rows = _three(found)
+        assert [own.interval(row) for row in rows] == [looks[0].judgement.own.interval(row) for row in _three(looks[0])]
+        assert [own.share_by_order(row) for row in rows] == pytest.approx([0.005, 0.05 / 30, 0.05 / 60], rel=1e-12)
+    assert "inferred" not in mb.certify(history, space=mb.Space({"x": mb.Float(0.0, 1.0)}), **known).details()
+    by_model = dataclasses.replace(looks[0], evidence="model")
+    assert "(based on a model of all trials over a space inferred from them, on new rows as stated; " in str(by_model)
+
+
+def _three(found):
+    return [found.judgement.space.encode({"x": x}) for x in (0.4, 0.6, 0.5)]
