@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mixbandit._checks import Array
+from mixbandit._rows import distinct_rows
 from mixbandit.actions import Arms
 from mixbandit.bandits.choosing import READING_SEED
 from mixbandit.certificates import Certificate, certificate, reaches
@@ -133,7 +134,7 @@ def _recommended(judgement: Judgement, best: Array, among: Array | None, tried: 
     """The configuration with the best guaranteed worth, given the best by the model."""
     rows = [] if among is not None or tried else [judgement.space.snapped(best)[None]]
     if among is not None:
-        rows.append(np.unique(among, axis=0))
+        rows.append(distinct_rows(among).rows)
     elif tried:
         rows.append(_tried_rows(judgement))
     elif judgement.own is not None:
