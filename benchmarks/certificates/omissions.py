@@ -81,9 +81,11 @@ def looks_around_a_change(rng: np.random.Generator) -> Verdict:
 
 def looks_around_the_first_pruning(rng: np.random.Generator) -> Verdict:
     """Four configurations of truth ½; whoever looks goes by the luckiest floor before and after a trial is pruned."""
-    space = {"which": optuna.distributions.CategoricalDistribution("abcd")}
+    space: dict[str, optuna.distributions.BaseDistribution] = {
+        "which": optuna.distributions.CategoricalDistribution("abcd")
+    }
     study = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(seed=0))
-    floors = []
+    floors: list[tuple[float, float]] = []
 
     def play(which: str, nomination: int = 0, *, unlucky: bool = False) -> None:
         study.enqueue_trial({"which": which}, user_attrs={"mixbandit_nomination": nomination} if nomination else {})
