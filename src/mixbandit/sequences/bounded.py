@@ -38,6 +38,7 @@ from mixbandit._checks import (
     shown,
 )
 from mixbandit._lazy import setting
+from mixbandit._rows import distinct_rows
 from mixbandit._schema import Since, integer, record, require
 from mixbandit.data import Data, KernelSpectrum, observations_of
 from mixbandit.errors import InvalidInput
@@ -215,7 +216,7 @@ def _problem(data: Data, norm_bound: float, low: float, width: float) -> Problem
         rows = spectrum.rows
     else:
         trials, spectrum = data.memory.trials, data.spectrum
-        first, place = _distinct(trials.actions)
+        _, first, place, _ = distinct_rows(trials.actions)
         rows = np.empty((0, spectrum.rank)) if trials.phi is None else trials.phi[first] @ spectrum.basis
     trials = data.memory.trials
     counts = np.bincount(place, trials.counts, len(rows)).astype(np.float64)
@@ -228,14 +229,6 @@ def _problem(data: Data, norm_bound: float, low: float, width: float) -> Problem
 def _rescaled(rewards: Array, ends: tuple[float, float]) -> Array:
     """Values in units of their range, in [0, 1]."""
     return np.asarray(np.clip((rewards - ends[0]) / (ends[1] - ends[0]), 0.0, 1.0))
-
-
-def _distinct(rows: Array) -> tuple[Any, Any]:
-    """The index of the first of every distinct row, and which of them each row equals."""
-    if not len(rows):
-        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    _, first, place = np.unique(rows, axis=0, return_index=True, return_inverse=True)
-    return first, place.reshape(-1)
 
 
 class BoundedMixture(ConfidenceSequence):

@@ -95,6 +95,7 @@ class Run:
         default_factory=no_numbers
     )  # which finalists trials without a value were to confirm, 0 for none
     absent: int = 0  # how many trials are missing, by the numbers of the others
+    confirmations: bool = False  # whether only confirmations are left, because others were pruned by their values
 
     @property
     def configurations(self) -> Sequence[Mapping[str, Any]]:
@@ -144,6 +145,7 @@ class Run:
             spoiled=frozenset(),
             stopped_short=0,
             lost=self.lost[self.lost > 0],
+            confirmations=True,
         )
 
     @property

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from mixbandit._checks import LARGEST_BATCH, Array, as_generator, as_text, as_vector, instance_of, positive_int, shown
+from mixbandit._rows import distinct_rows
 from mixbandit._schema import Fields, checked, list_of, record, require, scalar
 from mixbandit.actions import Box, Levels, MixedBox, OneHot, Pin
 from mixbandit.errors import InvalidInput, reading
@@ -261,5 +262,5 @@ def enumerated(space: Space, most: int) -> Array | None:
     places = np.indices([len(levels) for levels in parts]).reshape(len(parts), count)
     rows = np.hstack([levels[place] for levels, place in zip(parts, places, strict=True)])
     if space.conditions:
-        rows = np.unique(space.region.pinned(rows), axis=0)
+        rows = distinct_rows(space.region.pinned(rows)).rows
     return rows
