@@ -20,6 +20,7 @@ ORDER = [
     "_words",
     "_locks",
     "_checks",
+    "_rows",
     "_schema",
     "_files",
     "storage",
