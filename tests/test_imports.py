@@ -95,6 +95,7 @@ INSIDE = {
         "likelihood",
         "convex",
         "union",
+        "from_maximum",
     ],
     "sequences": [
         "response",
@@ -107,6 +108,7 @@ INSIDE = {
         "moment",
         "learning",
         "base",
+        "own",
         "martingale",
         "alternatives",
         "kernel",
@@ -209,7 +211,7 @@ INSIDE = {
         "evaluation",
         "search",
     ],
-    "simulate": ["environments", "records", "runner"],
+    "simulate": ["environments", "records", "players", "runner"],
     "paper": [
         "datasets",
         "general_lambda",

@@ -151,7 +151,9 @@ def curve(
 def outcomes(ax: Axes, t: Array, lower: Array, upper: Array, reward: Array, expected: Array) -> Axes:
     """Rewards over time with the bounds known at the time of choice, and expected rewards if known."""
     t, lower, upper, reward, expected = _columns(t=t, lower=lower, upper=upper, reward=reward, expected=expected)
-    _on(ax).fill_between(t, lower, upper, color=COLOURS[0], alpha=0.25, linewidth=0, label="bounds")
+    _on(ax)
+    if not np.isnan(lower).all():
+        ax.fill_between(t, lower, upper, color=COLOURS[0], alpha=0.25, linewidth=0, label="bounds")
     ax.plot(t, reward, ".", color="black", markersize=3, alpha=0.5, label="rewards")
     if not np.isnan(expected).all():
         ax.plot(t, expected, color=COLOURS[1], linewidth=1.2, label="expected")

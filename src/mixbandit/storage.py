@@ -4,13 +4,14 @@
         kind = "Halving"                                # what files call it
         schema = record({"share": real(positive)})      # its settings: attributes, and keywords of its constructor
 
-That is all for a class whose settings make it again. Files hold names of kinds and plain values: loading looks the
-name up among the classes that were defined, and never imports or runs anything else. Import the module that defines
-your class before you load a file that has one.
+That is all for a class whose settings make it again; what also learns states the form of its `memory` (`Remembering`).
+Files hold names of kinds and plain values: loading looks the name up among the classes that were defined, and never
+imports or runs anything else. Import the module that defines your class before you load a file that has one.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
@@ -37,6 +38,7 @@ from mixbandit.errors import DamagedState, InvalidInput, NotStorable
 # What a class outside needs for its schema.
 __all__ = [
     "Family",
+    "Remembering",
     "Since",
     "Storable",
     "array",
@@ -211,6 +213,41 @@ def not_storable(what: object) -> NotStorable:
     name = getattr(what, "__qualname__", type(what).__name__)
     advice = "; state its `kind` and `schema`" if isinstance(what, Storable) else ""
     return NotStorable(f"{name} is code and cannot be stored by mixbandit{advice}")
+
+
+class Remembering(Storable):
+    """Base of what also learns: `memory` is the form of what it has learnt, as `schema` is the form of its settings.
+
+    What it has learnt are attributes, by the names of `memory`. Where they are not, override `learnt` and `recalled`.
+    """
+
+    memory: ClassVar[record] = record({})
+
+    def learnt(self) -> dict[str, Any]:
+        """What it has learnt, by the names of `memory`."""
+        return {name: getattr(self, name) for name in self.memory.fields}
+
+    def recalled(self, memory: Mapping[str, Any]) -> Self:
+        """A copy that has learnt this instead; raise InvalidInput if it does not fit the settings."""
+        new = copy.copy(self)
+        vars(new).update(memory)
+        return new
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything needed to make it again, with what it has learnt, as plain values."""
+        return {**super().state_dict(), **plain(self.learnt())}
+
+    @classmethod
+    def check_state(cls, state: Mapping[str, Any], where: str) -> Fields:
+        return {**super().check_state(state, where), **cls.memory(state, where)}
+
+    @classmethod
+    def restored(cls, stored: Stored, features: Any = None) -> Self:
+        new = super().restored(stored, features)
+        try:
+            return new.recalled({name: built(stored[name]) for name in cls.memory.fields})
+        except InvalidInput as error:
+            raise DamagedState(f"{stored.where}: {error}") from error
 
 
 def _full_name(cls: type) -> str:

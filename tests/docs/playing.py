@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mixbandit.storage import Storable
 from tests.docs.pages import blocks
 
 _NUMBER = re.compile(r"(?<![\w.])[-−]?\d+(?:,\d{3})*(?:\.\d+)?(?:e-?\d+)?")
@@ -30,7 +31,7 @@ class Played(NamedTuple):
 def play(path, folder):
     """Run the Python of a page in a folder, where the files that the page shows are written; what each block did."""
     scope, played = {"__name__": "__main__"}, []
-    with _inside(folder):
+    with _inside(folder), _kinds_of_the_package():
         for block in blocks(path):
             if block.file:
                 (Path(folder) / block.file).write_text(block.text, encoding="utf-8")
@@ -101,6 +102,28 @@ def _flat(value):
 def _prints(statement):
     call = statement.value
     return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "print"
+
+
+@contextlib.contextmanager
+def _kinds_of_the_package():
+    """What pages define may be called as what tests define: neither sees the kinds of the other."""
+    families = {id(cls.family): cls.family for cls in _below(Storable) if hasattr(cls, "family")}.values()
+    before = [dict(family.kinds) for family in families]
+    for family in families:
+        family.kinds = _of_the_package(family.kinds)
+    try:
+        yield
+    finally:
+        for family, kinds in zip(families, before, strict=True):
+            family.kinds = kinds | _of_the_package(family.kinds)
+
+
+def _of_the_package(kinds):
+    return {kind: cls for kind, cls in kinds.items() if cls.__module__.startswith("mixbandit.")}
+
+
+def _below(cls):
+    return {cls}.union(*map(_below, cls.__subclasses__()))
 
 
 @contextlib.contextmanager

@@ -14,10 +14,11 @@ import numpy as np
 
 import mixbandit as mb
 from mixbandit.bandits import Policy
-from tests.extending.outside import Cautious, Patient, Powers, Running, Sometimes, Wave
+from tests.extending.outside import Cautious, Patient, PerArm, Powers, Prices, Running, Sometimes, Wave
 
 STATED = {"sigma": 0.1, "norm_bound": 3.0, "delta": 0.05}
 ARMS = mb.Arms(np.linspace(-1.0, 1.0, 7))
+BY_ARM = np.array([[x, arm] for arm in range(3) for x in (0.3, -0.6)])  # (feature, arm)
 
 
 def _mixture(features, **more):
@@ -30,14 +31,17 @@ MADE = {
     "kernel": lambda: mb.UCB(mb.KernelMixture(Wave(2.0) + 0.5 * mb.RBF(0.3), **STATED), ARMS, rng=0),
     "mixture": lambda: mb.UCB(_mixture(1, mixture=mb.Grid([1.0, Running(0.5)])), ARMS, rng=0),
     "sequence": lambda: mb.UCB(Cautious(2, sigma=0.1), mb.Box([-1.0, 0.0], [1.0, 1.0]), rng=0),
+    "belief": lambda: mb.UCB(PerArm(3, 1, **STATED), BY_ARM, exploration=0.5, rng=0),
+    "response": lambda: mb.UCB(Prices(Powers(2), **STATED, reward_range=(0.0, 5.0)), mb.Box([-1.0], [1.0]), rng=0),
     "policy": lambda: Patient(_mixture(1), ARMS, exploration=0.5, rng=0),
     "all": lambda: Policy(Cautious(Powers(2), sigma=0.1, caution=2.0), ARMS, rule=Sometimes(0.5), rng=3),
     "mixture and features": lambda: mb.UCB(_mixture(Powers(2), mixture=Running(0.5)), ARMS, strict=True, rng=0),
 }
 
 
-def reward(choice):
-    return 0.05 * float(np.cos(3.0 * choice.action).sum())
+def reward(policy, choice):
+    """In the units of the policy's rewards."""
+    return float(policy.sequence.moment.response.reward(0.05 * float(np.cos(3.0 * choice.action).sum())))
 
 
 def play(policy, rounds):
@@ -46,7 +50,7 @@ def play(policy, rounds):
     for _ in range(rounds):
         choice = policy.ask()
         decided.append([choice.action.tolist(), choice.lower, choice.upper])
-        policy.tell(choice, reward(choice))
+        policy.tell(choice, reward(policy, choice))
     return decided
 
 
@@ -68,7 +72,7 @@ def main(verb, folder):
         else:
             policy = mb.load(file)
         (waiting,) = policy.pending
-        policy.tell(waiting, reward(waiting))
+        policy.tell(waiting, reward(policy, waiting))
         found[name] = play(policy, 6)
     (folder / f"{verb}.json").write_text(json.dumps(found))
     if verb == "write":

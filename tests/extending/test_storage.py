@@ -38,7 +38,7 @@ def test_a_state_comes_back_as_it_was(name, tmp_path):
     loaded, sequence = mb.load(tmp_path / "policy"), mb.load(tmp_path / "sequence")
     assert (type(loaded), type(sequence)) == (type(policy), type(policy.sequence))
     assert digest(loaded.state_dict()) == digest(policy.state_dict())
-    rows = ARMS.actions if sequence.dim_in == 1 else np.array([[0.1, 0.2]])
+    rows = np.full((1, sequence.dim_in), 0.15) if policy.actions.rows is None else policy.actions.rows
     np.testing.assert_array_equal(sequence.upper(rows), policy.sequence.upper(rows))
     assert play(loaded, 3) == play(policy, 3)
 
@@ -75,6 +75,15 @@ def _set(*path):
         ("sequence", _set("sequence", "caution", None), r"^policy\.sequence\.caution must be a number, got None"),
         ("sequence", _set("sequence", "largest", [1.0]), r"^policy\.sequence\.largest must be a number, got \[1\.0\]"),
         ("sequence", lambda s: s["sequence"].pop("largest"), r"^policy\.sequence lacks 'largest'"),
+        ("belief", lambda s: s["sequence"].pop("blocks"), r"^policy\.sequence lacks 'blocks'"),
+        ("belief", _set("sequence", "arms", 4), r"^policy\.sequence: there must be 4 blocks, got 3"),
+        ("belief", _set("sequence", "sigma", -1.0), r"^policy\.sequence\.sigma must be positive and finite, got -1\.0"),
+        ("belief", _set("sequence", "blocks", 1, "type", "Else"),
+         r"^policy\.sequence\.blocks\[1\] is a confidence sequence of unknown type 'Else'"),
+        ("belief", _set("sequence", "blocks", 2, "norm_bound", "x"),
+         r"^policy\.sequence\.blocks\[2\]\.norm_bound must be a number, got 'x'"),
+        ("response", _set("sequence", "reward_range", [2.0, 1.0]), r"^policy\.sequence\.reward_range must"),
+        ("response", lambda s: s["sequence"].pop("cost"), r"lacks 'cost'"),
     ],
 )  # fmt: skip
 def test_damage_is_named_with_its_place(name, spoil, says, tmp_path):
@@ -128,9 +137,9 @@ def test_loading_imports_nothing(tmp_path):
     ("base", "kind", "known"),
     [
         (mb.Kernel, "RBF", "mixbandit.kernels.stationary.RBF"),
-        (mb.Kernel, "Wave", "tests.extending.outside.Wave"),
-        (mb.FeatureMap, "Powers", "tests.extending.outside.Powers"),
-        (mb.Mixture, "Running", "tests.extending.outside.Running"),
+        (mb.Kernel, "Wave", "tests.extending.outside.wave.Wave"),
+        (mb.FeatureMap, "Powers", "tests.extending.outside.powers.Powers"),
+        (mb.Mixture, "Running", "tests.extending.outside.running.Running"),
         (mb.UCB, "Patient", "tests.extending.outside.Patient"),
         (mb.UCB, "OFULSequence", "mixbandit.sequences.oful.OFULSequence"),  # both have files of their own
         (mb.ConfidenceSequence, "Tuner", "mixbandit.tuning.tuner.Tuner"),

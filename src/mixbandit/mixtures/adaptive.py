@@ -68,7 +68,7 @@ class Adaptive(Mixture):
 
 
 class _AdaptiveLinearCost(SteppedCost):
-    _arrays = ("_gram", "_moment", "_P", "_W", "_zeta")
+    arrays = ("_gram", "_moment", "_P", "_W", "_zeta")
 
     def __init__(self, beta: float, dim: int, sigma: float) -> None:
         super().__init__(sigma)
@@ -76,7 +76,7 @@ class _AdaptiveLinearCost(SteppedCost):
         self._gram, self._P, self._W = np.zeros((dim, dim)), np.eye(dim), np.zeros((dim, dim))
         self._moment, self._zeta = np.zeros(dim), np.zeros(dim)
 
-    def _see(self, action: Array, phi: Array, reward: float, weight: float) -> None:
+    def see(self, action: Array, phi: Array, reward: float, weight: float) -> None:
         phi, reward = phi * (weight / self.sigma), reward * (weight / self.sigma)
         q = self._P @ phi
         with np.errstate(over="ignore", invalid="ignore"):
@@ -86,14 +86,14 @@ class _AdaptiveLinearCost(SteppedCost):
             mean, spread, row = 0.0, 1.0, np.zeros(len(phi))
         spread = max(spread, 1.0)
         y, row = (mean - reward) / math.sqrt(spread), row / math.sqrt(spread)
-        self._add(y**2, spread)
+        self.add(y**2, spread)
         # New arrays, because the cost before this reward still uses the old ones.
         self._W = self._W + np.outer(row, row)
         self._zeta = self._zeta + row * y
         self._gram = self._gram + np.outer(phi, phi)
         self._moment = self._moment + phi * reward
-        self._steps += 1
-        if self._steps % REFRESH_EVERY:
+        self.steps += 1
+        if self.steps % REFRESH_EVERY:
             self._P = self._P - np.outer(q, q) / (self._beta + float(phi @ q))
         else:
             self._P = posterior_covariance(self._gram, self._beta)
@@ -111,7 +111,7 @@ class _AdaptiveLinearCost(SteppedCost):
         require(is_covariance(self._P, 1.0), "cost.P", "must be a covariance between 0 and I")
         require(is_covariance(self._W, size**2), "cost.W", "must be a covariance that fits the statistics")
         # Forecasts are at most θ̂ can be, and the logarithm of a spread at most the spread.
-        most = (1.0 + size**2 / self._beta) ** 2 * (length**2 + self._steps * (1.0 + size**2))
+        most = (1.0 + size**2 / self._beta) ** 2 * (length**2 + self.steps * (1.0 + size**2))
         require(self._cost <= 1e3 * self.sigma**2 * most, "cost.cost", "must fit the statistics")
         most = size * math.sqrt(self._cost) / self.sigma
         require(np.abs(self._zeta).max() <= most * (1.0 + _ROUNDING), "cost.zeta", "must fit the others")
@@ -127,7 +127,7 @@ class _AdaptiveKernelCost(Chain):
         self._posterior = GrowingCholesky()
         self._white: Array = np.empty(0)  # the factor's inverse applied to the rewards
 
-    def _see(self, action: Array, phi: Array, reward: float, weight: float) -> None:
+    def see(self, action: Array, phi: Array, reward: float, weight: float) -> None:
         column, diagonal = self._columns(action, weight)
         scaled = reward * (weight / self.sigma)
         with np.errstate(over="ignore", invalid="ignore"):

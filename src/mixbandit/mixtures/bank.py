@@ -288,7 +288,7 @@ class BoundedPrequential(Prequential):
         super().__init__(forecaster, 1.0)
         self._low, self._width = low, width
 
-    def _see(self, action: Array, phi: Array, reward: float, weight: float) -> None:
+    def see(self, action: Array, phi: Array, reward: float, weight: float) -> None:
         action = action.copy()  # the forecaster may keep it, the caller may change it
         mean, variance = self._checked_prediction(action)
         # The forecaster may reject the value: update it before anything of ours changes.

@@ -145,17 +145,17 @@ class RunningCost(Cost):
     def learn(self, actions: Array, phi: Array, rewards: Array, weights: Array | None) -> Self:
         new = self._fork()
         for i, reward in enumerate(rewards):
-            new._see(actions[i], phi[i], float(reward), 1.0 if weights is None else float(weights[i]))
+            new.see(actions[i], phi[i], float(reward), 1.0 if weights is None else float(weights[i]))
         return new
 
     def _fork(self) -> Self:
-        """A cost in the same state; `_see` on it must not change the original."""
+        """A cost in the same state; `see` on it must not change the original."""
         new = object.__new__(type(self))
         new.__dict__.update(self.__dict__)
         return new
 
     @abc.abstractmethod
-    def _see(self, action: Array, phi: Array, reward: float, weight: float) -> None:
+    def see(self, action: Array, phi: Array, reward: float, weight: float) -> None:
         """Add one reward to a cost that has no other owner yet."""
 
     def excess(self, data: Data, reach: float) -> float:
@@ -164,8 +164,8 @@ class RunningCost(Cost):
     def total(self, data: Data) -> float:
         return self._cost
 
-    def _add(self, scaled_error2: float, spread: float) -> None:
-        """Add e²/v, in units of σ², and ln v."""
+    def add(self, scaled_error2: float, spread: float) -> None:
+        """Add e²/v and ln v, in units of σ², for a forecast that erred by e; v is its variance with that of the noise."""
         self._cost += self.sigma**2 * (scaled_error2 + math.log(spread))
 
     def state_dict(self) -> dict[str, Any]:
@@ -182,23 +182,26 @@ class RunningCost(Cost):
 
 
 class SteppedCost(RunningCost):
-    """A cost that keeps arrays of fixed shapes, which its constructor makes, and counts rewards."""
+    """A cost that keeps arrays of fixed shapes, which its constructor makes, and counts rewards in `steps`.
 
-    _arrays: ClassVar[tuple[str, ...]]  # the names of its attributes that are arrays
+    Give `see`: forecast the reward, `add` what the forecast cost, then learn it. Replace arrays, never change them.
+    """
+
+    arrays: ClassVar[tuple[str, ...]]  # the names of its attributes that are arrays
 
     def __init__(self, sigma: float) -> None:
         super().__init__(sigma)
-        self._steps = 0
+        self.steps = 0
 
     def state_dict(self) -> dict[str, Any]:
-        arrays = {name.strip("_"): getattr(self, name).copy() for name in self._arrays}
-        return {**super().state_dict(), "steps": self._steps, **arrays}
+        kept = {name.strip("_"): getattr(self, name).copy() for name in self.arrays}
+        return {**super().state_dict(), "steps": self.steps, **kept}
 
     def _load(self, state: Mapping[str, Any], data: Data) -> None:
         super()._load(state, data)
         require(state["steps"] == data.count, "cost.steps", f"must be {data.count}, got {state['steps']}")
-        self._steps = data.count
-        for name in self._arrays:
+        self.steps = data.count
+        for name in self.arrays:
             setattr(self, name, stored_array(state, name.strip("_"), getattr(self, name).shape))
 
 

@@ -112,7 +112,7 @@ class Chain(KernelRows):
         self._factor = self._factor.appended(row, math.sqrt(spread))
         self._y = np.append(self._y, y)
         self._remember(action, weight)
-        self._add(y**2, spread)
+        self.add(y**2, spread)
 
     def state_dict(self) -> dict[str, Any]:
         return {
@@ -147,7 +147,7 @@ class _GaussianCost(Chain):
         super().__init__(kernel, dim_in, sigma)
         self._mean = mean
 
-    def _see(self, action: Array, phi: Array, reward: float, weight: float) -> None:
+    def see(self, action: Array, phi: Array, reward: float, weight: float) -> None:
         column, diagonal = self._columns(action, weight)
         mean = self._mean if isinstance(self._mean, float) else _value(self._mean, action)
         self._extend(action, weight, column, diagonal, weight * (mean - reward) / self.sigma)

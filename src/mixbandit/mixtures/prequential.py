@@ -38,14 +38,14 @@ class Prequential(RunningCost):
         new.forecaster = copy.deepcopy(self.forecaster)
         return new
 
-    def _see(self, action: Array, phi: Array, reward: float, weight: float) -> None:
+    def see(self, action: Array, phi: Array, reward: float, weight: float) -> None:
         action = action.copy()  # the forecaster may keep it, the caller may change it
         mean, variance = self._checked_prediction(action)
         spread = 1.0 + variance * (weight / self.sigma) ** 2
         error = weight * (reward - mean) / self.sigma
         # The forecaster may reject the reward: update it before anything of ours changes.
         self.forecaster.update(action, reward)
-        self._add(error**2 / spread, spread)
+        self.add(error**2 / spread, spread)
 
     def _checked_prediction(self, x: Array) -> tuple[float, float]:
         prediction = self.forecaster.predict(x)

@@ -129,7 +129,7 @@ class _SemiAdaptiveCost(RunningCost):
     def _count(self, error: float, variance: float) -> None:
         """Add the cost of a forecast and learn from its error; both in units of σ."""
         spread = max(variance + self._scatter.noise, 1.0)
-        self._add(error**2 / spread, spread)
+        self.add(error**2 / spread, spread)
         self._scatter = self._scatter.after(error, variance)
 
     def state_dict(self) -> dict[str, Any]:
@@ -147,7 +147,7 @@ class _SemiAdaptiveCost(RunningCost):
 
 
 class _SemiAdaptiveLinearCost(_SemiAdaptiveCost, SteppedCost):
-    _arrays = ("_gram", "_moment", "_P")
+    arrays = ("_gram", "_moment", "_P")
 
     def __init__(self, c: float, dim: int, sigma: float) -> None:
         super().__init__(sigma)
@@ -158,7 +158,7 @@ class _SemiAdaptiveLinearCost(_SemiAdaptiveCost, SteppedCost):
     def _beta(self) -> float:
         return self._scatter.noise / self._c
 
-    def _see(self, action: Array, phi: Array, reward: float, weight: float) -> None:
+    def see(self, action: Array, phi: Array, reward: float, weight: float) -> None:
         phi, reward = phi * (weight / self.sigma), reward * (weight / self.sigma)
         q, beta = self._P @ phi, self._beta
         with np.errstate(over="ignore", invalid="ignore"):
@@ -169,8 +169,8 @@ class _SemiAdaptiveLinearCost(_SemiAdaptiveCost, SteppedCost):
         # New arrays, because the cost before this reward still uses the old ones.
         self._gram = self._gram + np.outer(phi, phi)
         self._moment = self._moment + phi * reward
-        self._steps += 1
-        if (level := self._scatter.wanted) != self._scatter.level or self._steps % REFRESH_EVERY == 0:
+        self.steps += 1
+        if (level := self._scatter.wanted) != self._scatter.level or self.steps % REFRESH_EVERY == 0:
             self._scatter = dataclasses.replace(self._scatter, level=level)
             self._P = posterior_covariance(self._gram, self._beta)
         else:
@@ -196,7 +196,7 @@ class _SemiAdaptiveKernelCost(_SemiAdaptiveCost, KernelRows):
         self._posterior = GrowingCholesky()
         self._white: Array = np.empty(0)  # Λ⁻¹r
 
-    def _see(self, action: Array, phi: Array, reward: float, weight: float) -> None:
+    def see(self, action: Array, phi: Array, reward: float, weight: float) -> None:
         column, diagonal = self._columns(action, weight)
         diagonal, reward = max(self._c * diagonal, 0.0), reward * (weight / self.sigma)
         with np.errstate(over="ignore", invalid="ignore"):

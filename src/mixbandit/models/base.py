@@ -95,6 +95,10 @@ class Model(abc.ABC):
         """The model for action rows of this length, where any would do."""
         return self
 
+    def state_dict(self) -> dict[str, Any]:
+        """What is stored of the model beside the settings of its sequence; nothing where those make it again."""
+        return {}
+
 
 class DataModel(Storable, Model):
     """A model with the data that rules learn from, and make sets of.

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import abc
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from mixbandit._checks import Array
 from mixbandit.search import ArmsOffer
+from mixbandit.storage import Family, Remembering
 
 
 class Prediction(NamedTuple):
@@ -16,8 +17,13 @@ class Prediction(NamedTuple):
     spread: Array  # (K,), a standard deviation of the mean
 
 
-class Predictor(abc.ABC):
-    """A value that predicts rewards: `after` returns another one. It may be wrong; bounds come from elsewhere."""
+class Predictor(Remembering, abc.ABC):
+    """A value that predicts rewards: `after` returns another one. It may be wrong; bounds come from elsewhere.
+
+    To be stored it states its `kind`, the `schema` of its settings, and the form of what it has learnt, its `memory`.
+    """
+
+    family = Family("a predictor", "predictor")
 
     @abc.abstractmethod
     def predict(self, offer: ArmsOffer) -> Prediction:
@@ -26,7 +32,3 @@ class Predictor(abc.ABC):
     @abc.abstractmethod
     def after(self, offer: ArmsOffer, arm: int, reward: float) -> Self:
         """The predictor after the reward of an arm. The offer may hold no more than that arm."""
-
-    def memory(self) -> dict[str, Any]:
-        """What it has learnt, as plain values."""
-        raise NotImplementedError

@@ -15,9 +15,10 @@ from mixbandit.sequences.igp import IGPSequence
 from mixbandit.sequences.intersection import RunningIntersection
 from mixbandit.sequences.kernel import KernelMixture
 from mixbandit.sequences.learning import Rewards, checked_rewards, learnt
-from mixbandit.sequences.martingale import MartingaleMixture
+from mixbandit.sequences.martingale import MartingaleMixture, MartingaleRule
 from mixbandit.sequences.moment import MERGED, Moment, as_moment
 from mixbandit.sequences.oful import OFULSequence
+from mixbandit.sequences.own import BeliefSequence
 from mixbandit.sequences.refutation import Audit
 from mixbandit.sequences.response import Affine, Response
 from mixbandit.sequences.unknown_noise import UnknownNoise
@@ -28,11 +29,13 @@ __all__ = [
     "Audit",
     "BayesCredible",
     "Belief",
+    "BeliefSequence",
     "BoundedMixture",
     "ConfidenceSequence",
     "IGPSequence",
     "KernelMixture",
     "MartingaleMixture",
+    "MartingaleRule",
     "Moment",
     "Multiplier",
     "OFULSequence",

@@ -164,7 +164,7 @@ class ConfidenceSequence(Storable):
 
     def __repr__(self) -> str:
         model = self.moment.model
-        of = f"dim={model.dim}" if model.kernel is None else repr(model.kernel)
+        of = repr(model.kernel) if model.kernel is not None else f"dim={model.dim or model.dim_in}"
         settings = f"{of}, {self.moment.stated()}, delta={self.delta:g}, t={self.t}"
         return f"{type(self).__name__}({settings}{'; given' + MERGED if self.merged else ''})"
 
@@ -286,9 +286,13 @@ class ConfidenceSequence(Storable):
         """Everything needed to resume later, as numbers, strings, arrays and dicts of these."""
         if not is_kind(type(self)):
             raise not_storable(self)
-        data, settings = self.moment.data, {**plain(self.settings()), "type": self.kind}
-        kept = {**settings, self.moment.model.stores: data.state_dict(), **self.moment.rule.memory(data)}
+        kept = {**plain(self.settings()), "type": self.kind, **plain(self.learnt())}
         return {**kept, "merged": True} if self.merged else kept
+
+    def learnt(self) -> dict[str, Any]:
+        """The data, and what its rule remembers besides them."""
+        data = self.moment.data
+        return {self.moment.model.stores: data.state_dict(), **self.moment.rule.memory(data)}
 
     @classmethod
     def check_state(cls, state: Mapping[str, Any], where: str) -> Fields:

@@ -93,6 +93,11 @@ class Belief(Tested, abc.ABC, Generic[D]):
         """The set of the closed form at its best multiplier; the exact one where there is none."""
         return self.exact
 
+    @property
+    def alpha0(self) -> float:
+        """The multiplier that works best for the closed form."""
+        raise InvalidInput(f"{type(self).__name__} has no closed form, and no multiplier")
+
     def check_multiplier(self, alpha: Any) -> Multiplier:
         """One multiplier of the closed form, or a list of them, checked."""
         multipliers(alpha, "alpha")

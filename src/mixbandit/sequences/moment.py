@@ -31,9 +31,10 @@ class Moment(Examined, Belief[Any]):
     sigma: float | None = setting("rule.sigma")
     value_range: tuple[float, float] | None = setting("rule.value_range")
     theories: tuple[str, ...] = setting("rule.theories")
-    regret_theorem_alpha: float | None = setting("rule.regret_theorem_alpha")
     weights = setting("rule.weights")
     sums_up = property(lambda self: self.rule.sums_up and self.response.linear)
+    # The theorem is about linear rewards.
+    regret_theorem_alpha = property(lambda self: self.rule.regret_theorem_alpha if self.response.linear else None)
 
     model: DataModel
 

@@ -3,6 +3,7 @@
 from mixbandit.sets.base import CASES, INFORMATIVE, Ball, ConfidenceSet, Form, Maximum, Searched
 from mixbandit.sets.convex import LikelihoodSet, LocalEllipsoid, Problem
 from mixbandit.sets.ellipsoid import AffineImage, Ellipsoid, RidgeEllipsoid, SpectralEllipsoid
+from mixbandit.sets.from_maximum import FromMaximum
 from mixbandit.sets.krylov import typical_multiplier
 from mixbandit.sets.krylov_ball import KrylovBall
 from mixbandit.sets.likelihood import Likelihood, saturated
@@ -20,6 +21,7 @@ __all__ = [
     "ConfidenceSet",
     "Ellipsoid",
     "Form",
+    "FromMaximum",
     "KrylovBall",
     "Likelihood",
     "LikelihoodSet",

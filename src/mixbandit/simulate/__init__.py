@@ -1,6 +1,7 @@
 """Run policies on environments, and keep records."""
 
 from mixbandit.simulate.environments import ChangingArms, Environment, FunctionEnvironment, LinearEnvironment, Offer
+from mixbandit.simulate.players import Player
 from mixbandit.simulate.records import Record, Records
 from mixbandit.simulate.runner import StopWhen, run, stop_when
 
@@ -10,6 +11,7 @@ __all__ = [
     "FunctionEnvironment",
     "LinearEnvironment",
     "Offer",
+    "Player",
     "Record",
     "Records",
     "StopWhen",

@@ -47,8 +47,8 @@ class Record:
     action: Array
     label: Hashable
     context: Array | None
-    lower: float  # bounds on the expected reward at the time of choice
-    upper: float
+    lower: float | None  # bounds on the expected reward at the time of choice; None without a policy of ours
+    upper: float | None
     trusted: bool
     reward: float
     expected: float | None
@@ -59,7 +59,7 @@ class Record:
 
     @classmethod
     def of(cls, round_: int, choice: Choice, **rest: Any) -> Record:
-        names = ("action", "label", "context", "lower", "upper", "trusted")
+        names = ("action", "label", "context")
         shared = {name: getattr(choice, name) for name in names}
         return cls(round=round_, id=choice.number, **shared, **rest)
 
@@ -203,8 +203,8 @@ RECORDS = record(
                     "action": array(None),
                     "label": scalar,
                     "context": optional(array(None)),
-                    "lower": real(finite),
-                    "upper": real(finite),
+                    "lower": optional(real(finite)),
+                    "upper": optional(real(finite)),
                     "trusted": flag,
                     "reward": real(_reward),
                     "expected": optional(real(_any_number)),

@@ -29,10 +29,11 @@ from mixbandit._checks import (
 )
 from mixbandit._files import digest, read_state, write_state
 from mixbandit._schema import check_type, checked, mapping, record, require
-from mixbandit.bandits import Choice, Policy, difference, persistent
+from mixbandit.bandits import Choice, Policy, difference
 from mixbandit.certificates import Certificate
 from mixbandit.errors import InvalidInput
 from mixbandit.simulate.environments import Environment
+from mixbandit.simulate.players import Player, ours, seat
 from mixbandit.simulate.records import Record, Records
 
 logger = logging.getLogger(__name__)
@@ -71,7 +72,7 @@ def stop_when(*, gap: float, every: int = 10) -> StopWhen:
 
 
 def run(
-    policy: Policy,
+    policy: Policy | Player,
     environment: Environment,
     rounds: int,
     *,
@@ -85,6 +86,10 @@ def run(
 ) -> Records:
     """Play until there are `rounds` records, and return them.
 
+    `policy`: one of mixbandit's, or any object with `ask(arms, context=…)`, which returns something with an `action`,
+    and `tell(choice, reward)`. `ask` is given the arms and the context of the round, if there are any. The records of
+    such an object have no bounds; `checkpoint` and `stop_when` need a policy of mixbandit's.
+
     `records`: continue from these and append to them; they contain every finished round, whatever happens.
     `checkpoint`: a file that is written at the start, every `checkpoint_seconds`, and at the end; if it exists, the run
     resumes from it, policy included, with the same records as if it had never stopped. `batch` choices are made at
@@ -95,7 +100,6 @@ def run(
     appears when a run takes longer than two seconds on a terminal. Ctrl-C never leaves half a round: the
     KeyboardInterrupt has the `records` so far as an attribute, and the policy can continue.
     """
-    instance_of(policy, Policy, "policy", "a mixbandit policy")
     if not isinstance(environment, Environment):
         raise InvalidInput(
             f"environment must be an Environment, got {shown(environment)}; wrap a function as FunctionEnvironment(f)"
@@ -115,6 +119,8 @@ def run(
     going.stop_when = stop_when
     going.check_actions()
     file = None if checkpoint is None else as_path(checkpoint, "checkpoint")
+    if file is not None:
+        ours(policy, "a checkpoint needs a mixbandit policy, whose state can be saved")
     if file is not None and file.exists():
         going.resume(read_state(file))
     going.prepare()
@@ -131,25 +137,29 @@ RUN = record({"environment": mapping, "policy": Policy.family, "records": mappin
 class _Run:
     """A run in progress, with the rewards still to be told."""
 
-    def __init__(self, policy: Policy, environment: Environment, rounds: int, records: Records) -> None:
-        self.policy, self.environment, self.rounds, self.records = policy, environment, rounds, records
+    def __init__(self, player: Any, environment: Environment, rounds: int, records: Records) -> None:
+        self.environment, self.rounds, self.records = environment, rounds, records
+        self.seat = seat(player, first=1 + max((row.id for row in records), default=-1))
+        self.policy: Policy = player  # which only what needs a policy may ask for
         self.batch, self.delay = 1, 0  # type: int, Delay
         self.stop_when: StopWhen | None = None
         self._late: list[tuple[int, int, int]] = []  # round of arrival, id, row of the record
 
     def check_actions(self) -> None:
         """Reject a policy and an environment with different actions."""
-        own, theirs = self.policy.actions, self.environment.actions
+        own, theirs = self.seat.actions, self.environment.actions
         if own is not None and theirs is not None and own != theirs:
             raise InvalidInput(f"the policy chooses from {shown(own)}, but the environment offers {shown(theirs)}")
         if self.stop_when is not None and not isinstance(self.stop_when, StopWhen):
             raise InvalidInput(f"stop_when must come from mixbandit.stop_when(gap=…), got {shown(self.stop_when)}")
+        if self.stop_when is not None:
+            ours(self.policy, "stop_when needs a mixbandit policy, which can prove a gap")
         if self.stop_when is not None and own is None:
             raise InvalidInput("stop_when needs a policy with fixed actions: otherwise there is nothing to certify")
 
     def prepare(self) -> None:
         """Find the rewards still to be told, and check whether to stop already."""
-        waiting = {choice.number for choice in self.policy.pending}
+        waiting = self.seat.waiting()
         self._late = [
             (row.told, row.id, i) for i, row in enumerate(self.records) if row.told is not None and row.id in waiting
         ]
@@ -214,13 +224,13 @@ class _Run:
         n = min(self.batch, self.rounds - t)
         offer = self.environment.offer(t)
         arms = offer.arms
-        if arms is None and self.policy.actions is None:
+        if arms is None and self.seat.actions is None:
             arms = self.environment.actions
-        before, played_none = self.policy.state, True
+        before, played_none = self.seat.mark(), True
         try:
             started = time.perf_counter()
             with _interrupts_deferred():
-                choices: list[Choice] = self.policy.ask(arms, context=offer.context, n=n)
+                choices = self.seat.ask(arms, offer.context, n)
             asked = (time.perf_counter() - started) / n
             played = [self._play(t + k, t, choice) for k, choice in enumerate(choices)]
             with _interrupts_deferred():
@@ -232,7 +242,7 @@ class _Run:
                     self._stop_if_proven(self.stop_when)
         except BaseException:  # an interrupt, or an error in the environment: the choices were never played
             if played_none:
-                self.policy.state = before._replace(refuted=self.policy.state.refuted)
+                self.seat.undo(before)
             raise
 
     def _play(self, round_: int, t: int, choice: Choice) -> dict[str, Any]:
@@ -247,13 +257,14 @@ class _Run:
     def _row(self, round_: int, choice: Choice, outcome: dict[str, Any], asked: float) -> Record:
         wait = self.delay(round_, outcome["reward"]) if callable(self.delay) else self.delay
         told = None if wait is None else round_ + _rounds_late(wait)
-        return Record.of(round_, choice, **outcome, told=told, ask_seconds=asked, tell_seconds=0.0)
+        known = {**outcome, **self.seat.bounds(choice)}
+        return Record.of(round_, choice, **known, told=told, ask_seconds=asked, tell_seconds=0.0)
 
     def _receive(self, rows: list[Record]) -> None:
         for row in rows:
             self.records.append(row)
             if row.told is None:
-                self.policy.cancel(self._waiting(row.id), played=True)
+                self.seat.lose(row.id)
             else:
                 self._late.append((row.told, row.id, len(self.records) - 1))
 
@@ -263,17 +274,10 @@ class _Run:
         if not due:
             return
         started = time.perf_counter()
-        self.policy.tell(
-            [self._waiting(number) for _, number, _ in due], [self.records[row].reward for _, _, row in due]
-        )
+        self.seat.tell([number for _, number, _ in due], [self.records[row].reward for _, _, row in due])
         spent = (time.perf_counter() - started) / len(due)
         for _, _, row in due:
             object.__setattr__(self.records[row], "tell_seconds", spent)
-
-    def _waiting(self, number: int) -> Choice:
-        """The pending choice of a record."""
-        found: Choice = persistent.get(self.policy.state.pending, number)
-        return found
 
     def _stop_if_proven(self, rule: StopWhen) -> None:
         found = rule.met_by(self.policy)

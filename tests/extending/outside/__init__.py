@@ -1,4 +1,7 @@
-"""What a user adds in a module of their own: one of each, storable because it states its `kind` and its `schema`."""
+"""What a user adds in modules of their own: one of each, storable because it states its `kind` and its `schema`.
+
+Most of them are files of docs/how-to/extend.md, word for word. Others are here.
+"""
 
 import math
 
@@ -6,13 +9,36 @@ import numpy as np
 
 import mixbandit as mb
 from mixbandit.bandits import ActingRule
-from mixbandit.mixtures import SteppedCost
 from mixbandit.models import feature_model
 from mixbandit.search import Selection
 from mixbandit.sequences import setting, shared
 from mixbandit.sequences.rules import FixedMultiplier
 from mixbandit.sets import SpectralEllipsoid
-from mixbandit.storage import array, finite, integer, nonnegative, positive, real, record
+from mixbandit.storage import array, finite, nonnegative, positive, real, record
+from tests.extending.outside.blocks import PerArm
+from tests.extending.outside.epsilon_greedy import EpsilonGreedy
+from tests.extending.outside.inverse_gap import InverseGap
+from tests.extending.outside.least_squares import LeastSquares
+from tests.extending.outside.powers import Powers
+from tests.extending.outside.prices import Prices
+from tests.extending.outside.running import Running
+from tests.extending.outside.shop import Shop
+from tests.extending.outside.wave import Wave
+
+__all__ = [
+    "Cautious",
+    "EpsilonGreedy",
+    "InverseGap",
+    "LeastSquares",
+    "Patient",
+    "PerArm",
+    "Powers",
+    "Prices",
+    "Running",
+    "Shop",
+    "Sometimes",
+    "Wave",
+]
 
 
 class Sometimes(ActingRule):
@@ -28,76 +54,6 @@ class Sometimes(ActingRule):
     def select(self, view, offer, rng):
         best = offer.maximise(view.belief.exact, rng).probabilities.array()
         return Selection((1.0 - self.share) * best + self.share / len(offer))
-
-
-class Powers(mb.FeatureMap):
-    """(a, a², …) of one number."""
-
-    kind = "Powers"
-    schema = record({"dim": integer(1, 10)})
-    dim_in = 1
-
-    def __init__(self, dim):
-        self.dim = dim
-
-    def evaluate(self, actions):
-        return actions ** np.arange(1, self.dim + 1)
-
-    def pullback(self, actions, v):
-        n = np.arange(1, self.dim + 1)
-        return (v * n * actions ** (n - 1)).sum(axis=1, keepdims=True)
-
-
-class Wave(mb.Kernel):
-    """cos(frequency·(a − b)), for actions that are one number."""
-
-    kind = "Wave"
-    schema = record({"frequency": real(positive)})
-    dim_in = 1
-    constant_diagonal = True
-
-    def __init__(self, frequency):
-        self.frequency = positive(frequency, "frequency")
-
-    def matrix(self, A, B):
-        return np.cos(self.frequency * (A - B.T))
-
-    def diagonal(self, A):
-        return np.ones(len(A))
-
-    def pullback(self, A, B, weights):
-        slope = -self.frequency * np.sin(self.frequency * (A - B.T))
-        return (weights * slope).sum(axis=1, keepdims=True)
-
-    def diagonal_pullback(self, A):
-        return np.zeros(A.shape)
-
-
-class Running(mb.Mixture):
-    """Forecasts the mean of all rewards so far, with variance c divided by how many there are."""
-
-    kind = "Running"
-    schema = record({"c": real(positive)})
-
-    def __init__(self, c):
-        self.c = c
-
-    def cost(self, model, sigma):
-        return RunningMeanCost(self.c, sigma)
-
-
-class RunningMeanCost(SteppedCost):
-    _arrays = ("_sums",)  # which files have, too
-
-    def __init__(self, c, sigma):
-        super().__init__(sigma)
-        self.c, self._sums = c, np.zeros(1)
-
-    def _see(self, action, phi, reward, weight):
-        mean, variance = self._sums[0] / (self._steps + 1), self.c / (self._steps + 1)
-        spread = 1.0 + variance * (weight / self.sigma) ** 2
-        self._add((weight * (reward - mean) / self.sigma) ** 2 / spread, spread)
-        self._sums, self._steps = self._sums + reward, self._steps + 1
 
 
 class CautiousRule(FixedMultiplier):
