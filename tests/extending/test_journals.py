@@ -13,7 +13,7 @@ import mixbandit as mb
 from mixbandit.bandits import Policy
 from mixbandit.storage import from_line
 from tests.extending.lines import LinesJournal
-from tests.extending.outside import Sometimes
+from tests.extending.outside import InverseGap, LeastSquares, Sometimes
 
 LIVES_AND_IS_KILLED = """
     import os, signal, sys
@@ -91,3 +91,40 @@ def test_a_damaged_line_is_named(tmp_path):
         make(tmp_path / "damaged")
     with pytest.raises(mb.DamagedState):
         from_line("[" * 100_000)
+
+
+def test_a_predictor_follows_the_journal_too(tmp_path):
+    def acting(path):
+        arms = mb.Arms(np.random.default_rng(0).normal(size=(5, 3)))
+        sequence = mb.MartingaleMixture(3, sigma=0.5, norm_bound=2.0, delta=0.05)
+        known = {"rule": InverseGap(30.0), "predictor": LeastSquares(3), "rng": 7}
+        return Policy(sequence, arms, journal=LinesJournal(path), **known)
+
+    policy = acting(tmp_path / "events")
+    for t in range(8):
+        policy.tell(policy.ask(), 0.1 * t)
+    policy.learn(np.eye(3), [0.1, 0.2, 0.3])
+    policy.ask()
+    again = acting(tmp_path / "events")
+    for mine, theirs in zip(policy.ask(n=2), again.ask(n=2), strict=True):
+        assert mine.index == theirs.index
+        np.testing.assert_array_equal(mine.probabilities, theirs.probabilities)
+
+
+def test_choices_that_an_interrupted_run_never_played_are_cancelled_in_its_journal(tmp_path):
+    class Breaks(mb.FunctionEnvironment):
+        def reward(self, t, choice):
+            if t == 5:
+                raise KeyboardInterrupt
+            return super().reward(t, choice)
+
+    policy = make(tmp_path / "run")
+    world = Breaks(lambda action: float(action.sum()), actions=policy.actions)
+    with pytest.raises(KeyboardInterrupt):
+        mb.run(policy, world, 20, progress=False)
+    assert policy.sequence.t == 5
+    assert not policy.pending
+    assert LinesJournal(tmp_path / "run").since(0)[-1].kind == "cancelled"
+    again = make(tmp_path / "run")
+    assert again.rounds == policy.rounds == 6
+    assert not again.pending

@@ -39,6 +39,7 @@ from mixbandit.bandits.history import HISTORY, history_from_state, history_state
 from mixbandit.bandits.rules import ActingRule, LeastRegretPerInformation, Optimism, Thompson, Uniformly
 from mixbandit.bandits.state import Held, State
 from mixbandit.features import FeatureMap
+from mixbandit.predictors import Predictor
 from mixbandit.sequences import ConfidenceSequence
 from mixbandit.storage import built
 
@@ -77,6 +78,7 @@ def state_dict(policy: PolicyLike) -> dict[str, Any]:
         "reordered": state.reordered,
         "cancelled": state.cancelled,
         "seen": state.seen,
+        "predictor": None if state.predictor is None else state.predictor.state_dict(),
     }
 
 
@@ -92,6 +94,7 @@ def keywords(stored: Mapping[str, Any], features: FeatureMap | int | None) -> di
         "sequence": stored["sequence"].build(features),
         "actions": built(stored["actions"]),
         "rule": _rule_from_state(stored),
+        "predictor": built(stored["predictor"]),
         "rng": 0,  # replaced by the stored seed
         **{name: stored[name] for name in _OPTIONS},
     }
@@ -220,6 +223,7 @@ POLICY = record(
         "reordered": Since(flag, False),
         "cancelled": Since(count, 0),
         "seen": Since(count, 0),
+        "predictor": Since(Predictor.family),
         "rule": Since(ActingRule.family),
         # Of version 0.1.0, instead of the seed and the rule:
         "rng": Since(mapping),
