@@ -64,7 +64,9 @@ def test_over_arms_it_is_what_brute_force_says(kind):
         together = float((free.upper(actions - actions[best]) - epsilon).max()) + 2 * epsilon
         assert found.gap == pytest.approx(max(min(together, upper.max() - lower[best]), 0.0), rel=1e-7, abs=1e-9)
         assert found.gap <= found.optimum_upper - found.lower + 1e-12
-        assert (found.proof, found.proven, found.trusted) == ("enumerated", True, True)
+        # What follows from the range alone is said to.
+        by_range = kind == "range" and upper.max() >= 0.8 - 1e-9 and together >= upper.max() - lower[best] - 1e-9
+        assert (found.proof, found.proven, found.trusted) == ("range" if by_range else "enumerated", True, True)
         assert (found.t, found.delta, found.guarantee) == (cs.t, 0.05, "anytime")
 
 
@@ -397,3 +399,18 @@ def test_arms_whose_floors_tie_at_the_end_of_the_range_go_by_the_estimate(best):
     found = bandit.certificate()
     assert found.lower == 0.0
     np.testing.assert_array_equal(found.action, np.eye(4)[best])
+
+
+@pytest.mark.parametrize("region", [mb.Arms(np.eye(2)), mb.Box([0.0, 0.0], [1.0, 1.0])], ids=["arms", "box"])
+def test_what_follows_from_the_range_alone_rules_nothing_out(region):
+    cs = mb.MartingaleMixture(2, sigma=0.5, norm_bound=1.0, delta=0.05, reward_range=(0.0, 1.0))
+    found = certify(cs.update(np.eye(2), [0.1, 0.2]), region)
+    assert found.proof == "range"
+    assert found.optimum_upper == 1.0
+    lines = str(found).splitlines()
+    assert "No action is worth more than 1 (proven by the stated range of rewards)." in lines
+    assert "Nothing rules out a better one." in lines
+    known = cs.update(np.repeat(np.eye(2), 2000, axis=0), np.repeat([0.2, 0.6], 2000))
+    known = certify(known, mb.Arms(np.eye(2)))
+    assert known.proof == "enumerated"
+    assert "Nothing rules out" not in str(known)

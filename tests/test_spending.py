@@ -329,6 +329,26 @@ def test_claims_beyond_delta_say_so():
     assert [ledger.delta for ledger in fitted.ledgers] == pytest.approx([DELTA, DELTA, 1.5 * DELTA])
 
 
+@pytest.mark.parametrize("features", [None, mb.RBF(0.3)], ids=["the default model", "a stated one"])
+def test_the_sentence_about_false_alarms_says_what_the_ledger_says(features):
+    frame = pd.concat([values_of(30)] * 2, ignore_index=True)
+    frame["value"] += np.repeat([0.1, -0.4], 30)
+    frame["value"] = frame["value"].clip(0.0, 1.0).round(2)
+    known = {**SHARES, "samples": 10_000}
+    with pytest.warns(mb.AssumptionsRefutedWarning) as told:
+        found = mb.certify(frame, space=SPACE, features=features, **known)
+    assert not found.trusted
+    total = found.ledgers[-1].total
+    assert total == pytest.approx((6.4 if features is None else 4.4) * DELTA)
+    says = f"all tests of a certificate together raise a false alarm with probability at most {total:.4g}"
+    assert says in str(told[0].message)
+    assert says in str(found).splitlines()[0]
+    tuner = mb.Tuner(SPACE, features=features, rng=0, **known)
+    with pytest.warns(mb.AssumptionsRefutedWarning) as told:
+        tuner.learn(frame).certificate()
+    assert says.capitalize() in str(told[0].message)
+
+
 # Formulas that a theorem states, and a mark on an axis: nothing is divided between statements there.
 FORMULAS = {"plots.py": 1, "paper/general_lambda.py": 1, "bandits/rules.py": 1}
 
@@ -347,3 +367,61 @@ def test_no_other_module_divides_delta():
         if count:
             found[path.relative_to(PACKAGE).as_posix()] = count
     assert found == FORMULAS
+
+
+def pruning(n, confirmations):
+    """A study whose trials take turns, then every other one is pruned, and at the end, "a" is confirmed."""
+    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(0))
+    space = {"c": optuna.distributions.CategoricalDistribution(["a", "b", "d"])}
+    rng, certificates = np.random.default_rng(3), []
+    marks = [0] * n + [None] * 4 + [1] * confirmations
+    for i, mark in enumerate([1, *marks]):
+        study.enqueue_trial(
+            {"c": "a" if mark else "abd"[i % 3]}, user_attrs={"mixbandit_nomination": 1} if mark else {}
+        )
+        trial = study.ask(space)
+        trial.report(0.5, 0)
+        if mark is None and i % 2:
+            study.tell(trial, None, optuna.trial.TrialState.PRUNED)
+        else:
+            study.tell(trial, rng.binomial(100, 0.8) / 100)
+        if i in (n, n + 4 + confirmations):
+            certificates.append(mb.certify(study, **SHARES))
+    return certificates
+
+
+def test_looks_before_and_after_the_first_pruning_spend_delta_once():
+    """After it, only confirmations are spent on: their part, and the sequences that it was spent on before."""
+    before, after = pruning(8, 6)
+    assert after.t == 7 < before.t
+    old, new = before.judgement, after.judgement
+    assert new.own.trials.confirmations
+    assert not old.own.trials.confirmations
+    spent = {"model": old.moment.rule.delta, "nominated": old.own.share_by_nomination(1)}
+    assert spent["nominated"] == new.own.share_by_nomination(1) == divided(DELTA)["nominated"].delta / 2
+    assert all(new.own.share_by_order(row) == 0.0 for row in [*old.own.distinct, *new.own.distinct])
+    mean = mb.MeanSequence((0.0, 1.0), spent["nominated"]).update(new.own.trials.values, samples=100)
+    assert after.interval == pytest.approx((mean.lower(), mean.upper()), abs=1e-12)
+    # The model says no more than without any value, and nothing of what was not confirmed.
+    assert (old.bounding.t, new.bounding.t, new.moment.t) == (before.t, 0, after.t)
+    assert after.of({"c": "b"}).interval == (0.0, 1.0)
+    assert after.compare({"c": "b"}, {"c": "d"}).lower == -1.0
+    (ledger, _) = after.ledgers
+    check(ledger)
+    assert ledger.total == pytest.approx(DELTA)
+    assert "before the first trial was pruned" in after.details()
+
+
+def test_confirmations_are_certified_alone_over_a_box_as_well():
+    """Where the model has no value at all to go by."""
+    frame = values_of(8).assign(
+        number=range(8), state=["COMPLETE"] * 7 + ["PRUNED"], mixbandit_nomination=[0] * 3 + [1] * 5
+    )
+    frame.loc[3:, "x"] = 0.4
+    frame.loc[7, "mixbandit_nomination"] = 0
+    found = mb.certify(frame.rename(columns={"x": "params_x"}), space=SPACE, **SHARES)
+    assert found.t == 4
+    assert found.parameters == {"x": 0.4}
+    assert found.lower == found.judgement.own.interval(np.array([0.4])).lower > 0.0
+    assert found.of({"x": 0.39}).interval == (0.0, 1.0)
+    assert [part.share for part in found.possible] == [1.0]

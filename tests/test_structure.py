@@ -99,6 +99,25 @@ def test_nobody_asks_what_a_sequence_can_do():
     assert {path: asked for path, asked in found.items() if asked} == {}
 
 
+HOMES = {
+    **dict.fromkeys(("Arms", "Box", "MixedBox"), "actions"),
+    **dict.fromkeys(("Data", "Factor", "Observations", "Alternatives"), "data"),
+    **dict.fromkeys(("ActingRule", "Optimism", "Thompson", "LeastRegretPerInformation", "Uniformly"), "bandits"),
+}
+
+
+def test_nobody_asks_what_actions_data_and_rules_are_outside_of_their_folders():
+    found = [
+        (str(path), ast.unparse(node))
+        for path, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance"
+        for name in {n.id for n in ast.walk(node.args[1]) if isinstance(n, ast.Name)} & HOMES.keys()
+        if not str(path).startswith(f"{HOMES[name]}/")
+    ]
+    assert found == []
+
+
 def test_classes_stay_small():
     sizes = {
         node.name: sum(

@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import mixbandit as mb
-from mixbandit._words import confidence, with_article
+from mixbandit._words import at_most, confidence, with_article
 
 PACKAGE = Path(mb.__file__).parent
 
@@ -19,6 +19,13 @@ PACKAGE = Path(mb.__file__).parent
 )
 def test_a_confidence_is_never_rounded_up(delta, text):
     assert confidence(delta) == text
+
+
+@pytest.mark.parametrize(
+    ("probability", "text"), [(6.4 * 0.05, "0.32"), (0.12341, "0.1235"), (1.0, "1"), (1e-200, "1e-200")]
+)
+def test_a_probability_of_error_is_never_rounded_down(probability, text):
+    assert at_most(probability) == text
 
 
 def test_no_text_claims_more_than_one_minus_delta():

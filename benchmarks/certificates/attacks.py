@@ -198,6 +198,8 @@ ATTACKS: Mapping[str, Callable[[np.random.Generator], Verdict]] = {
     "our pages, pool stated": lambda rng: omissions.as_our_pages_did(rng, states_the_pool=True),
     "looks around the 500th trial": omissions.looks_around_a_change,
     "searches by other scores": omissions.another_score,
+    "looks around the first pruning": omissions.looks_around_the_first_pruning,
+    "an inferred space grows": omissions.a_space_that_grows,
 }
 
 RUN = ("attack", "seed")

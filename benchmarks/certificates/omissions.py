@@ -79,6 +79,66 @@ def looks_around_a_change(rng: np.random.Generator) -> Verdict:
     return judged(floors) if floors else Verdict(REFUSED)
 
 
+def looks_around_the_first_pruning(rng: np.random.Generator) -> Verdict:
+    """Four configurations of truth ½; whoever looks goes by the luckiest floor before and after a trial is pruned."""
+    space: dict[str, optuna.distributions.BaseDistribution] = {
+        "which": optuna.distributions.CategoricalDistribution("abcd")
+    }
+    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(seed=0))
+    floors: list[tuple[float, float]] = []
+
+    def play(which: str, nomination: int = 0, *, unlucky: bool = False) -> None:
+        study.enqueue_trial({"which": which}, user_attrs={"mixbandit_nomination": nomination} if nomination else {})
+        trial = study.ask(space)
+        if unlucky:
+            trial.report(0.4, 0)
+            study.tell(trial, None, optuna.trial.TrialState.PRUNED)
+        else:
+            study.tell(trial, rng.binomial(100, 0.5) / 100)
+
+    def look() -> None:
+        found = mb.certify(study, reward_range=(0, 1), samples=100, rows="fresh", delta=DELTA)
+        floors.extend((found.of({"which": which}).lower, 0.5) for which in "abcd" if found.trusted)
+
+    for place in range(60):
+        play("abcd"[place % 4])
+        if place % 10 == 9:
+            look()
+    for number, which in enumerate("abc", 1):
+        for _ in range(5):
+            play(which, number)
+        look()
+    play("d", unlucky=True)
+    for number, which in enumerate("abcd", 1):
+        for _ in range(10):
+            play(which, number)
+        look()
+    return judged(floors) if floors else Verdict(REFUSED)
+
+
+def a_space_that_grows(rng: np.random.Generator) -> Verdict:
+    """A flat function of truth ½ in a table without a stated space, which grows wherever a search was lucky."""
+    history: list[tuple[dict[str, Any], float]] = []
+    xs, floors = [0.4, 0.6], []
+    for trial in range(48):
+        x = xs[trial] if trial < len(xs) else float(rng.uniform(min(xs), max(xs)))
+        value = rng.binomial(100, 0.5) / 100
+        if trial >= len(xs):
+            xs.append(x)
+        if value > 0.55:  # lucky: a step beyond the end that is nearer
+            step = 0.1 * (max(xs) - min(xs))
+            xs.append(min(xs) - step if x - min(xs) < max(xs) - x else max(xs) + step)
+        history.append(({"x": x}, value))
+        if trial % 6 == 5:
+            found = mb.certify(history, reward_range=(0, 1), samples=100, rows="fresh", ordered=True, delta=DELTA)
+            if found.trusted:
+                floors.append((found.interval[0], 0.5))
+                floors += [(found.of({"x": seen["x"]}).lower, 0.5) for seen, _ in history[::6]]
+    if not floors:
+        return Verdict(REFUSED)
+    return judged(floors)
+
+
 def as_our_pages_did(rng: np.random.Generator, *, states_the_pool: bool) -> Verdict:
     """Every trial draws 100 rows from one validation set, as in our own tutorials, and the floor is about new rows."""
     labels = rng.random(300) < 0.5

@@ -198,15 +198,20 @@ def read_state(path: str | os.PathLike[str]) -> dict[str, Any]:
         body = file.read()
     if hashlib.sha256(body).hexdigest().encode() != words[2]:
         raise DamagedState(f"{path} is damaged: its content does not match the checksum in its first line")
-    try:
-        state = _decoded(_parsed(body), 0)
-    except (ValueError, TypeError, KeyError) as error:
-        raise DamagedState(f"{path} cannot be read: {error}") from error
-    except RecursionError as error:
-        raise DamagedState(f"{path} cannot be read: it is nested too deeply") from error
+    state = _loaded(body, path)
     if not isinstance(state, dict):
         raise DamagedState(f"{path} holds a {type(state).__name__}, not a state")
     return state
+
+
+def to_line(value: Any) -> str:
+    """Plain values and arrays as one line of JSON, bit for bit; NotStorable for anything else."""
+    return json.dumps(encoded(value, "value"))
+
+
+def from_line(text: str) -> Any:
+    """What `to_line` wrote; DamagedState for other text."""
+    return _loaded(text.encode(), shown(text))
 
 
 def digest(value: Any) -> str:
@@ -246,6 +251,16 @@ def encoded(value: Any, where: str, depth: int = 0) -> Any:
 @functools.cache
 def _too_large() -> int:
     return int(10**_MOST_DIGITS)
+
+
+def _loaded(body: bytes, name: object) -> Any:
+    """Plain values and arrays; DamagedState, with a name for where they stood, if they are none."""
+    try:
+        return _decoded(_parsed(body), 0)
+    except (ValueError, TypeError, KeyError) as error:
+        raise DamagedState(f"{name} cannot be read: {error}") from error
+    except RecursionError as error:
+        raise DamagedState(f"{name} cannot be read: it is nested too deeply") from error
 
 
 def _parsed(body: bytes) -> Any:

@@ -92,7 +92,9 @@ class Certificate:
             f"Worth at least {self.lower:.4g}: {name}, based on {self.t} reward{'' if self.t == 1 else 's'}.",
             f"Its expected reward lies in [{self.lower:.4g}, {self.upper:.4g}].",
             f"No action is worth more than {self.optimum_upper:.4g} ({how}).",
-            f"Compared directly, no action beats this one by more than {self.gap:.4g}.",
+            "Nothing rules out a better one."
+            if self.proof == "range" and reaches(self.gap, self.optimum_upper - self.lower)
+            else f"Compared directly, no action beats this one by more than {self.gap:.4g}.",
         ]
         if self.vacuous and self.trusted:
             lines.insert(0, f"Vacuous: as much was known without any reward. {_outlook(self)}")
@@ -126,7 +128,7 @@ def certificate(
         found = _over_arms(moment, region.rows, region.labels)
     else:
         found = _over_box(as_moment(moment), region, rng, proof, warm)
-    if proof not in (None, found.proof):
+    if proof not in (None, found.proof) and not (proof == "enumerated" and region.rows is not None):
         raise InvalidInput(f"over {shown(region)} the optimum is bounded by {found.proof}, not by {proof}")
     return found
 
@@ -139,6 +141,8 @@ def _over_arms(moment: Belief[Any], rows: Array, labels: Sequence[Hashable] | No
     best = _first(moment, directions, lower)
     at_least, optimum = float(lower[best]), float(upper.max())
     gap = min(largest_difference(moment, directions, directions[best]), optimum - at_least)
+    high = moment.response.highest
+    by_range = high is not None and reaches(optimum, high) and reaches(gap, optimum - at_least)
     own = directions[best : best + 1]
 
     def known(blank: Belief[Any]) -> float:
@@ -152,7 +156,7 @@ def _over_arms(moment: Belief[Any], rows: Array, labels: Sequence[Hashable] | No
         optimum_upper=optimum,
         optimum_found=optimum,
         gap=max(gap, 0.0),
-        proof="enumerated",
+        proof="range" if by_range else "enumerated",
         trusted=moment.is_trusted and not contradicts,
         **_stamp(moment),
         **_vacuity(moment, own, at_least, gap, known),
@@ -192,6 +196,11 @@ def _over_box(moment: Moment, box: Box, rng: np.random.Generator, proof: str | N
         **_stamp(moment),
         **_vacuity(moment, own, at_least, gap, known),
     )
+
+
+def reaches(bound: float, end: float) -> bool:
+    """Whether a bound says no more than this end, up to rounding."""
+    return bound >= end - TIE_TOLERANCE * max(abs(end), abs(bound))
 
 
 def _first(moment: Belief[Any], directions: Any, lower: Array) -> int:
@@ -294,7 +303,7 @@ def _branch(moment: Moment, box: Box, own: Any, start: Array, tolerance: float) 
     axes = box_model(moment.model).axes()
     entries = None if axes is None else np.maximum(moment.exact.maximum(axes), moment.exact.maximum(-axes))
     score = moment.exact if own is None else Advantage(moment.exact, own)
-    entries_seen = moment.data.spectrum.width * max(moment.data.spectrum.rank, 1)
+    entries_seen = max(moment.data.spectrum.width, 1) * max(moment.data.spectrum.rank, 1)
     return bound_over_box(
         score.maximum,
         Reach(moment.rule.reach, entries),

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mixbandit._checks import as_text, finite, flag, nonnegative, positive, probability, shown
+from mixbandit._files import from_line, to_line
 from mixbandit._schema import (
     Fields,
     Since,
@@ -44,6 +45,7 @@ __all__ = [
     "as_text",
     "finite",
     "flag",
+    "from_line",
     "integer",
     "list_of",
     "nonnegative",
@@ -53,6 +55,7 @@ __all__ = [
     "probability",
     "real",
     "record",
+    "to_line",
 ]
 
 

@@ -22,7 +22,7 @@ import mixbandit as mb
 from mixbandit import plots
 from mixbandit._checks import as_float_array
 from mixbandit._files import digest
-from mixbandit.bandits import Optimism
+from mixbandit.bandits import MemoryJournal, Optimism
 from mixbandit.errors import NotStorable
 from mixbandit.integrations import optuna as in_optuna
 from tests.helpers import sequences as problem
@@ -284,8 +284,9 @@ _NAMED = {
     "keep_history": False,
     "track_regret": True,
     "quick": False,
+    "journal": None,
 }
-_OPTIONS = {name: _NAMED[name] for name in ("rng", "strict", "keep_history", "track_regret", "quick")}
+_OPTIONS = {name: _NAMED[name] for name in ("rng", "strict", "keep_history", "track_regret", "quick", "journal")}
 _STATED = {"features": PHI, **SETTINGS}
 _TRIED = [({"C": 0.1 * (i + 1), "kernel": "rbf"}, 0.5) for i in range(6)]
 _VECTOR = [0.1, 0.2, 0.3]
@@ -293,7 +294,7 @@ _VECTOR = [0.1, 0.2, 0.3]
 CONSTRUCTORS: dict[str, Callable[[], Arguments]] = {
     **{kind: (lambda: dict(_NAMED)) for kind in ("CMMUCB", "AMMUCB", "OFUL", "IDS", "FreqTS", "Greedy", "Uniform")},
     "UCB": lambda: {"sequence": _mixture(), "actions": ARMS, "alpha": None, "exploration": 1.0, **_OPTIONS},
-    "Policy": lambda: {"sequence": _mixture(), "actions": ARMS, "rule": Optimism(), **_OPTIONS},
+    "Policy": lambda: {"sequence": _mixture(), "actions": ARMS, "rule": Optimism(), **_OPTIONS, "predictor": None},
     "InformationDirected": lambda: {"sequence": mb.OFULSequence(**_STATED), "actions": ARMS},
     "ThompsonSampling": lambda: {"sequence": _mixture(), "actions": ARMS},
     "UniformSampling": lambda: {"sequence": _mixture(), "actions": ARMS},
@@ -523,6 +524,7 @@ _PLAYING: dict[str, Callable[[], Arguments]] = {
     "adopt": lambda: {"action": ARMS.actions[0].copy(), "context": None},
     "tell": lambda: {"choice": f"{TOKEN}-6", "reward": 0.3, "sigma": None},
     "cancel": lambda: {"choice": f"{TOKEN}-6", "played": False},
+    "follow": lambda: {"journal": MemoryJournal()},
     "learn": lambda: {"actions": ARMS.actions[:2].copy(), "rewards": [0.1, 0.2], "sigma": None},
     "certificate": lambda: {"over": None, "context": None, "proof": None},
     "save": lambda: {"path": "a.state"},
@@ -598,11 +600,13 @@ EXCLUDED = {
     "*.prior": "called by sequences with what they checked",
     "*.dense_prior": "called by sequences with what they checked",
     "*.alpha0": "called by sequences with what they checked",
+    "*.absorb": "takes rewards that were checked",
     "*.live_in": "ties a sequence to the policy that holds it",
     "*.refute": "called by policies with words of their own",
     "*.at": "takes a state or coordinates that were checked",
     "*.unit": "takes rows that were checked",
     "Box.snapped": "takes rows that were checked",
+    "Box.nudged": "takes rows that were checked",
     "*.cells": "called by searches",
     "*.decode": "takes coordinates that were checked",
     **{f"ListCertificate.{method}": "lists have no model: it always says so" for method in ("compare", "improvement")},

@@ -11,9 +11,7 @@ import sys
 from pathlib import Path
 
 import mixbandit as mb
-from mixbandit._files import read_state, write_state
 from mixbandit.bandits import Policy
-from mixbandit.predictors import Predictor
 from tests.extending.outside import InverseGap, LeastSquares
 from tests.extending.playing import ARMS, STATED, reward
 
@@ -42,14 +40,12 @@ def begun():
 
 
 def main(verb, folder):
-    file, beside = folder / "policy", folder / "predictor"
+    file = folder / "policy"
     if verb == "write":
         policy = begun()
         policy.save(file)
-        write_state(beside, policy.state.predictor.state_dict())
     else:
         policy = mb.load(file)
-        policy.state = policy.state._replace(predictor=Predictor.family.load(read_state(beside)))
     (waiting,) = policy.pending
     policy.tell(waiting, reward(policy, waiting))
     (folder / f"{verb}.json").write_text(json.dumps(play(policy, 6)))

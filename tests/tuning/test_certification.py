@@ -177,7 +177,8 @@ def test_wrong_assumptions_are_refuted(study):
     assert str(found).startswith("WARNING")
     assert "REFUTED" in found.details()
     # There are several tests, and each has its own δ.
-    alarms = "all tests of a certificate together raise a false alarm with probability up to about 0.2"
+    alarms = "all tests of a certificate together raise a false alarm with probability at most 0.32"
+    assert found.ledgers[-1].total == pytest.approx(0.32)
     assert alarms in str(told[0].message)
     assert alarms in str(found).splitlines()[0]
     assert alarms not in mb.certify(study, **STATED).details()
@@ -433,3 +434,49 @@ def test_assumptions_without_a_direction_take_the_studys():
         study, mb.Assumptions(reward_range=(0.0, 1.0), samples=1000, rows="fresh", direction="maximize")
     )
     assert upwards.action["x"] > 0.8
+
+
+ONE_HIT = [({"x": 1}, 0.0), ({"x": 2}, 1.0), ({"x": 3}, 0.0)]
+NOTHING_RULES_OUT = "Nothing rules out a better configuration: expected values may reach"
+
+
+@pytest.mark.parametrize("space", [None, mb.Space({"x": mb.Int(1, 3)}), mb.Space({"x": mb.Float(0.0, 4.0)})])
+def test_what_follows_from_the_range_alone_rules_nothing_out(space):
+    """However configurations were searched: each of the three was looked at, too."""
+    stated = {"reward_range": (0.0, 1.0), "samples": 1, "rows": "fresh", "space": space}
+    found = mb.certify(ONE_HIT, **stated)
+    assert found.proof == "range"
+    assert found.to_dict()["proof"] == "range"
+    assert str(found).splitlines()[-1] == f"{NOTHING_RULES_OUT} 1, the end of the stated range."
+    misses = [(parameters, 1.0 - value) for parameters, value in ONE_HIT]
+    down = mb.certify(misses, direction="minimize", **stated)
+    assert str(down).splitlines()[-1] == f"{NOTHING_RULES_OUT} 0, the end of the stated range."
+
+
+def test_what_own_trials_rule_out_is_ruled_out():
+    history = [({"x": x}, value) for x, value in enumerate([0.9, 0.3, 0.3] * 20)]
+    history = [({"x": p["x"] % 3}, value) for p, value in history]
+    found = mb.certify(history, reward_range=(0.0, 1.0), samples=100, rows="fresh")
+    assert found.proof == "enumerated"
+    assert "No other configuration in the space beats it." in str(found)
+
+
+def test_an_inferred_space_is_named_as_a_condition_of_the_model_only():
+    """As it grows, the model is another one; what own trials say stays the same, and so does their part of delta."""
+    history = [({"x": x}, value) for x, value in zip((0.4, 0.6, 0.5, 0.4, 0.4, 0.9, 0.1), (0.7, 0.6) * 4, strict=False)]
+    known = {"reward_range": (0.0, 1.0), "samples": 100, "rows": "fresh"}
+    looks = [mb.certify(history[:n], **known) for n in (5, 6, 7)]
+    for found in looks:
+        assert "holds if this space was fixed before them" in found.details()
+        assert "each space spends the model's part of delta again: pass `space`" in found.details()
+        own = found.judgement.own
+        rows = _three(found)
+        assert [own.interval(row) for row in rows] == [looks[0].judgement.own.interval(row) for row in _three(looks[0])]
+        assert [own.share_by_order(row) for row in rows] == pytest.approx([0.005, 0.05 / 30, 0.05 / 60], rel=1e-12)
+    assert "inferred" not in mb.certify(history, space=mb.Space({"x": mb.Float(0.0, 1.0)}), **known).details()
+    by_model = dataclasses.replace(looks[0], evidence="model")
+    assert "(based on a model of all trials over a space inferred from them, on new rows as stated; " in str(by_model)
+
+
+def _three(found):
+    return [found.judgement.space.encode({"x": x}) for x in (0.4, 0.6, 0.5)]

@@ -173,3 +173,25 @@ def test_the_sentences_say_what_holds_with_which_probability(fitted):
     assert f"at least {found.guaranteed:.4g}" in str(found)
     assert f"<dd>at least {found.guaranteed:.4g}" in mb.report(found)
     assert json.loads(json.dumps(found.to_dict()))["guaranteed"] == found.guaranteed
+
+
+def test_two_perfect_models_do_not_rule_each_other_out():
+    rows = np.random.default_rng(0).random((60, 1))
+    labels = rows[:, 0] > 0.5
+
+    class Sharp:
+        classes_ = np.array([False, True])
+
+        def __init__(self, at):
+            self.at = at
+
+        def predict(self, X):
+            return X[:, 0] > self.at
+
+    both = mb.certify_fitted({"one": Sharp(0.5), "two": Sharp(0.5)}, rows, labels)
+    assert both.proof == "range"
+    assert "Nothing rules out that another finalist (2 in all) is better" in str(both).splitlines()[1]
+    assert "its accuracy may be 1, the end of its range." in str(both)
+    worse = mb.certify_fitted({"one": Sharp(0.5), "two": Sharp(0.9)}, rows, labels)
+    assert worse.proof == "enumerated"
+    assert "No other finalist (2 in all) has" in str(worse)

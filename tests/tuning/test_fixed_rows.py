@@ -377,3 +377,20 @@ def test_a_certificate_is_a_value():
     assert json.loads(json.dumps(found.to_dict())) == found.to_dict()
     assert found.possible == ()
     assert "configurations=" not in repr(found)
+
+
+def test_a_perfect_finalist_beside_the_recommended_one_is_not_ruled_out():
+    known = {"reward_range": (0.0, 1.0), "samples": 100}
+    found = mb.certify_finalists([({"x": 1}, 1.0), ({"x": 2}, 1.0)], **known)
+    second = str(found).splitlines()[1]
+    assert found.proof == "range"
+    assert second == (
+        f"Nothing rules out that another finalist (2 in all) is better, by up to {found.gap:.4g}: its expected value "
+        "may be 1, the end of its range."
+    )
+    perfect = mb.certify_finalists([({"x": 1}, 1.0), ({"x": 2}, 0.9)], **known)
+    assert perfect.proof == "enumerated"
+    listed = mb.certify(
+        [({"x": 1}, 0.0), ({"x": 2}, 0.0)], direction="minimize", rows="fixed", fixed_list=True, **known
+    )
+    assert "its expected value may be 0, the end of its range." in str(listed)

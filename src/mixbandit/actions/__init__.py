@@ -3,7 +3,7 @@
 from mixbandit.actions.arms import REGIONS, Arms, storable_label
 from mixbandit.actions.box import Box
 from mixbandit.actions.levels import Exchanges, Levels, OneHot, Pin
-from mixbandit.actions.mixed import MixedBox
+from mixbandit.actions.mixed import MixedBox, mixed
 from mixbandit.actions.regions import Region, as_context, as_region, is_region, offered
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "as_context",
     "as_region",
     "is_region",
+    "mixed",
     "offered",
     "storable_label",
 ]

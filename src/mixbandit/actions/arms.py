@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixbandit._checks import Array, as_float_array, as_vector, check_finite, shown
+from mixbandit._lazy import setting
 from mixbandit._schema import array, list_of, optional, record, scalar
 from mixbandit.errors import InvalidInput, NotStorable
 from mixbandit.storage import Family, Storable
@@ -48,10 +49,7 @@ class Arms(Storable):
 
     __hash__ = None  # type: ignore[assignment]
 
-    @property
-    def rows(self) -> Array:
-        """The actions one by one, (n, dim)."""
-        return self.actions
+    rows: Array = setting("actions", "The actions one by one, (n, dim).")
 
     @property
     def dim(self) -> int:

@@ -96,6 +96,14 @@ class Box(Storable):
         context = as_vector(context, None, "context")
         return Box(np.concatenate((context, self.low)), np.concatenate((context, self.high)))
 
+    def pinned(self, rows: Array) -> Array:
+        """The rows with coordinates that do not matter set to fixed values: here all of them matter."""
+        return rows
+
+    def active(self, rows: Array) -> NDArray[np.bool_]:
+        """Which coordinates of pinned rows matter, (n, dim)."""
+        return np.ones(rows.shape, dtype=np.bool_)
+
     def nudged(self, row: Array, taken: list[Array], rng: np.random.Generator) -> Array:
         """The row, moved a little if it repeats a taken one: in a box there is always something new to learn."""
         if not taken or not self.continuous.any():

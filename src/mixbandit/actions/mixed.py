@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mixbandit._checks import Array
 from mixbandit._files import digest
+from mixbandit._rows import distinct_rows
 from mixbandit._schema import list_of, record
 from mixbandit.actions.box import Box
 from mixbandit.actions.levels import LEVELS, PIN, Exchanges, Levels, OneHot, Pin, levels_from_state_dict, with_one_hot
@@ -121,7 +122,7 @@ class MixedBox(Box):
         rows = np.tile(0.5 * (self.low + self.high), (len(indices), 1))
         for k, part in enumerate(self.tried):
             rows[:, list(part.columns)] = part.at(indices[:, k])
-        return np.unique(self.pinned(rows), axis=0) if self.pins else rows
+        return distinct_rows(self.pinned(rows)).rows if self.pins else rows
 
     def cells(self, most: int) -> list[Box]:
         """A box per combination, with that combination fixed; if there are too many, one box around everything."""
@@ -229,3 +230,8 @@ class MixedBox(Box):
         levels = [levels_from_state_dict(part) for part in stored["levels"]]
         pins = [Pin(tuple(p["columns"]), tuple(p["where"]), p["value"]) for p in stored["pins"]]
         return cls(stored["low"], stored["high"], levels, pins)
+
+
+def mixed(box: Box) -> MixedBox | None:
+    """The box, if some coordinates are discrete or matter only sometimes."""
+    return box if isinstance(box, MixedBox) else None

@@ -2,6 +2,8 @@
 
 from mixbandit.bandits.base import Policy
 from mixbandit.bandits.choice import Choice
+from mixbandit.bandits.events import Cancelled, Decided, Event, Learnt, Refuted, Told
+from mixbandit.bandits.journal import Journal, MemoryJournal
 from mixbandit.bandits.named import (
     AMMUCB,
     CMMUCB,
@@ -26,16 +28,24 @@ __all__ = [
     "OFUL",
     "UCB",
     "ActingRule",
+    "Cancelled",
     "Choice",
+    "Decided",
+    "Event",
     "FreqTS",
     "Greedy",
     "InformationDirected",
+    "Journal",
+    "Learnt",
     "LeastRegretPerInformation",
+    "MemoryJournal",
     "Optimism",
     "Policy",
+    "Refuted",
     "State",
     "Thompson",
     "ThompsonSampling",
+    "Told",
     "Uniform",
     "UniformSampling",
     "Uniformly",

@@ -7,6 +7,7 @@ It *reports* bounds from told rewards only, and those hold whatever it does. All
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import operator
 import os
 import time
@@ -16,19 +17,21 @@ from typing import Any, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import LARGEST_BATCH, as_generator, as_path, as_vector, flag, instance_of, positive_int
+from mixbandit._checks import LARGEST_BATCH, Array, as_generator, as_path, as_vector, flag, instance_of, positive_int
 from mixbandit._files import write_state
 from mixbandit._lazy import setting
 from mixbandit._locks import Lock, Runs, locked
 from mixbandit._words import confidence
-from mixbandit.actions import Region, as_region, is_region, offered
+from mixbandit.actions import Arms, Region, as_region, is_region, offered
 from mixbandit.bandits import choosing, many, persistent, stored
 from mixbandit.bandits.choice import Choice
 from mixbandit.bandits.choosing import READING_SEED, Turn
+from mixbandit.bandits.events import Event, cancelled, decisions, learnt, rewards_of
 from mixbandit.bandits.history import regret_in_hindsight
+from mixbandit.bandits.journal import Journal, Recorded
 from mixbandit.bandits.many import Decisions
 from mixbandit.bandits.rules import ActingRule
-from mixbandit.bandits.state import State, parse_told
+from mixbandit.bandits.state import State, one_by_one, parse_told
 from mixbandit.certificates import Certificate, certificate
 from mixbandit.errors import InvalidInput, reading
 from mixbandit.features import FeatureMap
@@ -70,9 +73,12 @@ class Policy(Storable):
         track_regret: bool = True,
         quick: bool = False,
         predictor: Predictor | None = None,
+        journal: Journal | None = None,
     ) -> None:
         instance_of(sequence, ConfidenceSequence, "sequence", "a confidence sequence such as MartingaleMixture")
         instance_of(rule, ActingRule, "rule", "an acting rule such as mixbandit.bandits.Optimism()")
+        if predictor is not None:
+            instance_of(predictor, Predictor, "predictor", "a Predictor")
         rule.check(sequence.moment)
         self.rule = rule
         self._actions = None if actions is None else as_region(actions)
@@ -90,8 +96,10 @@ class Policy(Storable):
         self._runs, self.lock = Runs(), Lock()
         if self._actions is not None and self._actions.rows is None:
             _ = box_model(as_moment(moment).model)  # or an error: a box needs a model with gradients
-        self.state = State(moment, int(as_generator(rng).integers(2**63)), predictor=predictor)
+        self._recorded = Recorded(State(moment, int(as_generator(rng).integers(2**63)), predictor=predictor))
         self._sequence = sequence.live_in(self)
+        if journal is not None:
+            self.follow(journal)
 
     def __repr__(self) -> str:
         counts = f"rounds={self.rounds}, pending={len(self.pending)}"
@@ -101,12 +109,22 @@ class Policy(Storable):
         """A policy with the same settings in another state, for copies and what-ifs."""
         new = object.__new__(type(self))
         new.__dict__.update(self.__dict__)
-        new.state, new._runs, new.lock = state, Runs(), Lock()
+        new._recorded, new._runs, new.lock = Recorded(state), Runs(), Lock()
         new._sequence = self.sequence.copy().live_in(new)
         return new
 
     def __copy__(self) -> Self:
         return self.at(self.state)
+
+    @locked
+    def follow(self, journal: Journal) -> Self:
+        """Apply the events of a journal that this policy has not seen, and keep further ones in it.
+
+        The journal must be of a policy with the same settings. A policy that was loaded goes on from the state that was
+        saved.
+        """
+        self._recorded.follow(journal, self)
+        return self
 
     moment: Any = property(
         operator.attrgetter("state.moment"),
@@ -124,9 +142,15 @@ class Policy(Storable):
         held = self.state.held
         return tuple(c for c in persistent.values(self.state.pending) if persistent.get(held, c.number) is None)
 
+    state: State = property(  # type: ignore[assignment]
+        operator.attrgetter("_recorded.state"),
+        lambda self, state: self._recorded.put(state),
+        doc="All that changes, as one value. Assigning an earlier one undoes what happened since.",
+    )
+    journal: Journal | None = setting("_recorded.journal", "What keeps the events of this policy; None: nothing does.")
     refuted: bool = property(  # type: ignore[assignment]
         lambda self: self.state.refuted or self.moment.is_refuted,
-        lambda self, refuted: setattr(self, "state", self.state._replace(refuted=flag(refuted, "refuted"))),
+        lambda self, refuted: self._recorded.commit(self.state._replace(refuted=flag(refuted, "refuted")), list),
         doc="Whether the data refute the assumptions at level δ, or were found to at any earlier check.",
     )
 
@@ -178,15 +202,18 @@ class Policy(Storable):
             offers = many.as_offers(self.state.moment.model.dim_in, self._actions, contexts, arms)
             decided = _decided(self, self._noted(), offers, track_regret=self.track_regret, recorded=True)
             region = self._actions if arms is None else arms
-            chosen, self.state = many.registered(
+            labels = region.labels if is_region(region) else None
+            chosen, new = many.registered(
                 self.state,
-                region.labels if is_region(region) else None,
+                labels,
                 offers,
                 decided,
                 self._runs.token(self.state.rounds, offers.count),
                 track_regret=self.track_regret,
                 remembered=self.keep_history,
             )
+            each = (None if arms is None else Arms(offers.arms_of(i), labels) for i in range(offers.count))
+            self._recorded.commit(new, decisions, chosen, each, self.state)
             return chosen
         turn = self._turn(arms, context, "arms")
         count = 1 if n is None else positive_int(n, "n", LARGEST_BATCH)
@@ -201,7 +228,8 @@ class Policy(Storable):
             distinct=flag(distinct, "distinct"),
             track_regret=self.track_regret,
         )
-        self.state = _consistent(self, new, choices)
+        new = _consistent(self, new, choices)
+        self._recorded.commit(new, _decisions, choices, arms, self.state, new.warm)
         return choices[0] if n is None else choices
 
     @locked
@@ -218,7 +246,9 @@ class Policy(Storable):
         run = self._runs.token(state.rounds, 1)
         picked = choosing.Picked(row, index)
         choice = choosing.made(state, turn, state.rounds, picked, self.rule, optimum, run, time.time())
-        self.state = _consistent(self, choosing.with_choices(state, turn, [choice]), [choice])
+        new = choosing.with_choices(state, turn, [choice], state.anticipated, state.warm)
+        new = _consistent(self, new, [choice])
+        self._recorded.commit(new, _decisions, [choice], None, self.state)
         return choice
 
     @locked
@@ -235,7 +265,11 @@ class Policy(Storable):
         ones waiting for earlier ones, which is valid whatever decides when they arrive. On an error nothing changes.
         """
         told = parse_told(self.state, choice, reward, sigma)
-        self.state = self.state.holding(*told) if self.strict else self.state.told(*told)
+        # With a journal one at a time, as whoever follows it learns them: together they differ by rounding.
+        state, parts = self.state, [told] if self.journal is None else one_by_one(*told)
+        for part in parts:
+            state = state.holding(*part) if self.strict else state.told(*part)
+        self._recorded.commit(state, rewards_of, *told)
         return self
 
     @locked
@@ -245,9 +279,9 @@ class Policy(Storable):
         It is no longer pending, and counts in regret bounds only if it was played. For bounds to stay valid, whether a
         reward is lost must not depend on its value.
         """
-        happened = flag(played, "played")
-        state = self.state.without(self.state.awaited(choice, held=True), played=happened)
-        self.state = state._replace(cancelled=state.cancelled + 1)
+        happened, open_ = flag(played, "played"), self.state.awaited(choice, held=True)
+        state = self.state.giving_up(open_, played=happened)
+        self._recorded.commit(state, cancelled, open_, happened)
         return self
 
     @locked
@@ -270,7 +304,7 @@ class Policy(Storable):
     @locked
     def absorb(self, rewards: Rewards) -> None:
         """Learn rewards that were checked: those of `learn`, and those that its sequence is updated with."""
-        self.state = self.state.absorbed(rewards)
+        self._recorded.commit(self.state.absorbed(rewards), learnt, rewards)
 
     @locked
     def certificate(
@@ -385,7 +419,7 @@ def _decided(
     found, shares = many.decide(state, policy.rule, offers, **options)
     if not found.trusted and not policy.state.refuted:
         policy.sequence.refute(_OUTSIDE)
-        policy.state = policy.state._replace(refuted=True)
+        policy.refuted = True
     return found, shares
 
 
@@ -395,3 +429,10 @@ def _consistent(policy: Policy, state: State, choices: list[Choice]) -> State:
         return state
     policy.sequence.refute(_OUTSIDE)
     return state._replace(refuted=True)
+
+
+def _decisions(
+    choices: list[Choice], arms: Region | ArrayLike | None, before: State, ends: Array | None = None
+) -> list[Event]:
+    """The events of choices that were all made among the policy's own actions or the given ones."""
+    return decisions(choices, itertools.repeat(None if arms is None else as_region(arms)), before, ends)

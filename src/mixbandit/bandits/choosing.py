@@ -97,7 +97,7 @@ def choose(
         if number + 1 < state.rounds + count:
             expected = Anticipated(expecting(acting, choices[-1:]), number + 1)
             acting = expected.known
-    return choices, with_choices(state, turn, choices, anticipated=expected, warm=whole.ends(state.warm))
+    return choices, with_choices(state, turn, choices, expected, whole.ends(state.warm))
 
 
 def _places(offer: ArmsOffer) -> NDArray[np.int64]:
@@ -116,8 +116,8 @@ def _choose_arm(
     optimum = None
     if track_regret:
         optimum = largest_upper(state, rule, turn) if found.optimum is None else found.optimum
-    choices = [made(state, turn, state.rounds, drawn(found, offer, rng), rule, optimum, run, now)]
-    return choices, with_choices(state, turn, choices)
+    choice = made(state, turn, state.rounds, drawn(found, offer, rng), rule, optimum, run, now)
+    return [choice], with_choices(state, turn, [choice], state.anticipated, state.warm)
 
 
 def drawn(found: Selection, offer: ArmsOffer | BoxOffer, rng: Stream) -> Picked:
@@ -168,8 +168,10 @@ def made(
     )
 
 
-def with_choices(state: State, turn: Turn, choices: list[Choice], **others: Any) -> State:
-    """The state with these choices pending and the fields in `others` replaced."""
+def with_choices(
+    state: State, turn: Turn, choices: list[Choice], anticipated: Anticipated | None, warm: Array | None
+) -> State:
+    """The state with these choices pending, and what is anticipated and where searches may start from then on."""
     pending, history, crowd = state.pending, state.history, state.crowd
     for choice in choices:
         pending = persistent.put(pending, choice.number, choice)
@@ -178,8 +180,12 @@ def with_choices(state: State, turn: Turn, choices: list[Choice], **others: Any)
         if turn.remembered:
             region = None if turn.is_own else turn.region
             history = persistent.put(history, choice.number, Chosen(choice.row, region))
-    searched, rounds = state.searched or turn.region.rows is None, state.rounds + len(choices)
-    return state._replace(pending=pending, rounds=rounds, searched=searched, history=history, crowd=crowd, **others)
+    searched = state.searched or turn.region.rows is None
+    return State(
+        state.moment, state.seed, state.rounds + len(choices), pending, state.held, state.settled, state.widths,
+        searched, state.refuted, history, warm, anticipated, state.since, crowd, state.reordered, state.cancelled,
+        state.predictor, state.seen,
+    )  # fmt: skip
 
 
 def largest_upper(state: State, rule: ActingRule, turn: Turn) -> float:

@@ -56,6 +56,11 @@ class Offers:
         parts = (np.broadcast_to(before, (*shape, before.shape[2])), np.broadcast_to(arms, (*shape, arms.shape[-1])))
         return np.concatenate(parts, axis=2)
 
+    def arms_of(self, decision: int) -> Array:
+        """The arms of one decision, without its context, (K, m)."""
+        found: Array = self._arms[decision] if self._arms.ndim == 3 else self._arms
+        return found
+
     def chunks(self, dim: int) -> Iterator[tuple[int, int]]:
         """Ranges of decisions whose features fit in memory."""
         size = max(_CHUNK // (self.arms * max(dim, self.width)), 1)
@@ -157,6 +162,7 @@ def registered(
             index=index,
             context=row[:before] if before else None,
             given=Known(low, high, found.trusted, width),
+            optimum=None if found.optimum is None else float(found.optimum[place]),
             run=run,
             time=now,
             shares=shares[place],

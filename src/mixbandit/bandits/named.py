@@ -12,6 +12,7 @@ from mixbandit._checks import nonnegative, shown
 from mixbandit._lazy import setting
 from mixbandit.actions import Region
 from mixbandit.bandits.base import Policy
+from mixbandit.bandits.journal import Journal
 from mixbandit.bandits.rules import ActingRule, LeastRegretPerInformation, Optimism, Thompson, Uniformly
 from mixbandit.errors import InvalidInput
 from mixbandit.features import FeatureMap
@@ -55,8 +56,9 @@ class UCB(Policy):
         keep_history: bool = False,
         track_regret: bool = True,
         quick: bool = False,
+        journal: Journal | None = None,
     ) -> None:
-        options: dict[str, Any] = {"strict": strict, "keep_history": keep_history, "quick": quick}
+        options: dict[str, Any] = {"strict": strict, "keep_history": keep_history, "quick": quick, "journal": journal}
         rule = Optimism(alpha, exploration)
         super().__init__(sequence, actions, rule=rule, rng=rng, track_regret=track_regret, **options)
 
@@ -122,6 +124,7 @@ class Named(Policy):
         keep_history: bool = False,
         track_regret: bool = True,
         quick: bool = False,
+        journal: Journal | None = None,
     ) -> None:
         deviation, scale = nonnegative(misspecification, "misspecification"), nonnegative(exploration, "exploration")
         optional = {
@@ -137,7 +140,7 @@ class Named(Policy):
                 raise InvalidInput(f"{type(self).__name__} does not take {name}, got {name}={shown(value)}")
         stated = {"sigma": sigma, "norm_bound": norm_bound, "delta": delta, "on_empty": on_empty}
         sequence, rule = self._parts(features, stated, given)
-        options: dict[str, Any] = {"strict": strict, "keep_history": keep_history, "quick": quick}
+        options: dict[str, Any] = {"strict": strict, "keep_history": keep_history, "quick": quick, "journal": journal}
         Policy.__init__(self, sequence, actions, rule=rule, rng=rng, track_regret=track_regret, **options)
 
 

@@ -61,8 +61,8 @@ class ActingRule(Storable, abc.ABC):
     def select(self, view: View, offer: Offer, rng: Any) -> Selection:
         """With what probability to play each arm of the offer; or the action, where it is a box.
 
-        The policy draws. `rng`, a numpy Generator for this decision alone, is for rules that need random numbers to
-        find the probabilities; a rule that uses it must say so (`Selection.marginal`).
+        The policy draws. `rng` has the methods of a numpy Generator, for this decision alone, for rules that need
+        random numbers to find the probabilities. A rule that draws the arm itself says so (`Selection.marginal`).
         """
 
     def select_many(self, view: View, rows: Array, directions: Any, arms: int, rng: Any) -> Selections:
@@ -199,7 +199,8 @@ class Thompson(ActingRule):
             )
 
     def select(self, view: View, offer: Offer, rng: Any) -> Selection:
-        return offer.maximise(self.drawn(view, rng), rng)._replace(marginal=False)
+        found = offer.maximise(self.drawn(view, rng), rng)
+        return Selection(found.probabilities, None, found.row, found.score, marginal=False)
 
     def drawn(self, view: View, rng: Any) -> Any:
         """A random parameter, as a score."""

@@ -75,6 +75,7 @@ class State(NamedTuple):
     reordered: bool = False  # whether rewards were ever learnt in another order than that of play
     cancelled: int = 0  # choices that the user gave up, whose rewards will never come
     predictor: Predictor | None = None  # what the told rewards lead to expect, if the policy was given a predictor
+    seen: int = 0  # events of a journal that led to this state
 
     def awaited(self, choice: Choice | str | int, *, held: bool = False) -> Choice:
         """The choice that waits for its reward or, if `held`, whose reward is held back; InvalidInput for others."""
@@ -135,14 +136,13 @@ class State(NamedTuple):
         return State(
             moment, self.seed, self.rounds, pending, held, settled, widths, self.searched, refuted, self.history,
             self.warm, None, self.rounds, self._crowd_without(choices), self._reorders(choices, pending),
-            self.cancelled, self._predictor_after(choices, rewards),
+            self.cancelled, None if self.predictor is None else self._predicting(choices, rewards), self.seen,
         )  # fmt: skip
 
-    def _predictor_after(self, choices: list[Choice], rewards: Array) -> Predictor | None:
+    def _predicting(self, choices: list[Choice], rewards: Array) -> Predictor | None:
         predictor = self.predictor
-        if predictor is not None:
-            for choice, reward in zip(choices, rewards.tolist(), strict=True):
-                predictor = predictor.after(choice.played(), 0, reward)
+        for choice, reward in zip(choices, rewards.tolist(), strict=True):
+            predictor = predictor.after(choice.played(), 0, reward)  # type: ignore[union-attr]
         return predictor
 
     def _reorders(self, choices: list[Choice], pending: persistent.Map) -> bool:
@@ -197,6 +197,10 @@ class State(NamedTuple):
             widths = None if widths is None or known.width is None else widths + known.width
             refuted |= not known.trusted
         return self.settled + len(choices), widths, refuted
+
+    def giving_up(self, choice: Choice, *, played: bool) -> State:
+        """After a choice that the user gave up, which statements count."""
+        return self.without(choice, played=played)._replace(cancelled=self.cancelled + 1)
 
     def without(self, choice: Choice, *, played: bool) -> State:
         """After a choice whose reward will never come."""
@@ -253,6 +257,13 @@ def parse_told(
     known = np.broadcast_to(levels, (len(choices),))
     check_finite(state.moment.weights(known) * values, "reward", LARGEST_DATUM)
     return choices, values, known.tolist()
+
+
+def one_by_one(
+    choices: list[Choice], rewards: Array, levels: list[float | None]
+) -> list[tuple[list[Choice], Array, list[float | None]]]:
+    """The arguments of several rewards, one reward at a time."""
+    return [([c], r, [level]) for c, r, level in zip(choices, rewards[:, None], levels, strict=True)]
 
 
 def _several(choices: Any) -> list[Any]:

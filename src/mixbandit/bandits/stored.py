@@ -39,6 +39,7 @@ from mixbandit.bandits.history import HISTORY, history_from_state, history_state
 from mixbandit.bandits.rules import ActingRule, LeastRegretPerInformation, Optimism, Thompson, Uniformly
 from mixbandit.bandits.state import Held, State
 from mixbandit.features import FeatureMap
+from mixbandit.predictors import Predictor
 from mixbandit.sequences import ConfidenceSequence
 from mixbandit.storage import built
 
@@ -76,6 +77,8 @@ def state_dict(policy: PolicyLike) -> dict[str, Any]:
         "warm": state.warm,
         "reordered": state.reordered,
         "cancelled": state.cancelled,
+        "seen": state.seen,
+        "predictor": None if state.predictor is None else state.predictor.state_dict(),
     }
 
 
@@ -91,6 +94,7 @@ def keywords(stored: Mapping[str, Any], features: FeatureMap | int | None) -> di
         "sequence": stored["sequence"].build(features),
         "actions": built(stored["actions"]),
         "rule": _rule_from_state(stored),
+        "predictor": built(stored["predictor"]),
         "rng": 0,  # replaced by the stored seed
         **{name: stored[name] for name in _OPTIONS},
     }
@@ -118,6 +122,7 @@ def recalled(fresh: State, stored: Mapping[str, Any], actions: Region | None) ->
         refuted=stored["refuted"],
         reordered=stored["reordered"],
         cancelled=stored["cancelled"],
+        seen=stored["seen"],
         history=history_from_state(stored["history"]),
         warm=_inside(stored["warm"], actions),
     )
@@ -217,6 +222,8 @@ POLICY = record(
         "warm": optional(array(None, None)),
         "reordered": Since(flag, False),
         "cancelled": Since(count, 0),
+        "seen": Since(count, 0),
+        "predictor": Since(Predictor.family),
         "rule": Since(ActingRule.family),
         # Of version 0.1.0, instead of the seed and the rule:
         "rng": Since(mapping),

@@ -18,7 +18,7 @@ import numpy as np
 from mixbandit._compiling import off
 from mixbandit.bench import workloads
 from mixbandit.bench.timing import Say, medians
-from mixbandit.data import Factor
+from mixbandit.data import as_factor
 from mixbandit.sequences import MartingaleMixture
 
 SOLVERS = ("CLARABEL", "ECOS", "SCS")
@@ -33,8 +33,7 @@ def conic_programs(load: workloads.Bounds) -> dict[str, tuple[Any, Any]]:
     """
     cp = importlib.import_module("cvxpy")  # its names are not typed
     cs = load.sequence()
-    data = cs.moment.data
-    assert isinstance(data, Factor)
+    data = as_factor(cs.moment.data)
     spectrum, triangle = data.spectrum, data.factor[:-1, :-1]
     factors = {
         "triangular": triangle[triangle.any(axis=1)],

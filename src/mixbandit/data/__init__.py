@@ -5,12 +5,12 @@ a `spectrum`, for exact sets, and a `ridge`, for closed forms; these know how di
 so that sets do not need to.
 """
 
-from mixbandit.data.alternatives import AlternativeFunctions, Alternatives, AlternativeSections
+from mixbandit.data.alternatives import AlternativeFunctions, Alternatives, AlternativeSections, as_alternatives
 from mixbandit.data.base import Data, RidgeRegression
 from mixbandit.data.cholesky import BlockCholesky, GrowingCholesky, check_factor, is_well_conditioned
 from mixbandit.data.directions import SAFE_SIZE, are_safe, length, squares
-from mixbandit.data.factor import STATISTICS, Factor, Folded, numerical_rank
-from mixbandit.data.observations import OBSERVATIONS, KernelRidge, KernelSpectrum, Observations
+from mixbandit.data.factor import STATISTICS, Factor, Folded, as_factor, factor_of, numerical_rank, spread_of
+from mixbandit.data.observations import OBSERVATIONS, KernelRidge, KernelSpectrum, Observations, observations_of
 from mixbandit.data.ridge import Ridge
 from mixbandit.data.sections import Functions, Sections
 from mixbandit.data.spectrum import Decomposed, Ridged, Spectrum, widened
@@ -38,10 +38,15 @@ __all__ = [
     "Sections",
     "Spectrum",
     "are_safe",
+    "as_alternatives",
+    "as_factor",
     "check_factor",
+    "factor_of",
     "is_well_conditioned",
     "length",
     "numerical_rank",
+    "observations_of",
+    "spread_of",
     "squares",
     "widened",
 ]

@@ -133,3 +133,9 @@ class Alternatives(Data):
 
     def state_dict(self) -> dict[str, Any]:
         return self.parts[0].state_dict()
+
+
+def as_alternatives(data: Data) -> Alternatives:
+    """The data, which must be those of several kernels."""
+    assert isinstance(data, Alternatives)
+    return data

@@ -407,3 +407,19 @@ def _make_room(ridges: dict[float, Any]) -> None:
     """Forget the oldest multiplier if there are too many."""
     if len(ridges) >= _MOST_RIDGES:
         del ridges[next(iter(ridges))]
+
+
+def factor_of(data: Data) -> Factor | None:
+    """The data, if they are those of features."""
+    return data if isinstance(data, Factor) else None
+
+
+def as_factor(data: Data) -> Factor:
+    """The data, which must be those of features."""
+    assert isinstance(data, Factor)
+    return data
+
+
+def spread_of(data: Data) -> Any:
+    """How rows spread, which a closed form may start from; None where that takes some work."""
+    return data.folded.spread if isinstance(data, Factor) and not data.folded.is_scarce else None

@@ -357,3 +357,8 @@ OBSERVATIONS = record(
     {"actions": array(None, None), "rewards": array(None), "weights": optional(array(None))}, _check_observations
 )
 """The state of `Observations`."""
+
+
+def observations_of(data: Data) -> Observations | None:
+    """The data, if they are those of a kernel."""
+    return data if isinstance(data, Observations) else None

@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 from mixbandit._checks import Array, as_float_array, as_rows, as_vector, check_finite, shown
 from mixbandit._locks import Lock, locked
 from mixbandit.actions import Arms
-from mixbandit.bandits import CMMUCB, Optimism, Policy
+from mixbandit.bandits import CMMUCB, Policy
 from mixbandit.bandits.named import Named
 from mixbandit.errors import InvalidInput
 from mixbandit.integrations.algorithm import Algorithm
@@ -261,8 +261,8 @@ class MixBanditMAB:
             found = policy.choose_many(arms=rows[:, None, :])
             moment, directions = policy.moment, policy.moment.directions(rows)
             expected = np.clip(moment.estimate.maximum(directions), found.lower, found.upper)
-            assert isinstance(policy.rule, Optimism)
-            columns.append((found.lower, found.upper, expected, policy.rule.score(moment).maximum(directions)))
+            rule: Any = policy.rule  # optimism: others are refused at the start
+            columns.append((found.lower, found.upper, expected, rule.score(moment).maximum(directions)))
         return _Known(*(np.stack(parts, axis=1) for parts in zip(*columns, strict=True)))
 
     def _by_arm(self, values: list[list[Any]]) -> Any:

@@ -23,7 +23,7 @@ import numpy as np
 
 from mixbandit._checks import Array, positive
 from mixbandit._schema import optional, real, record, require
-from mixbandit.data import Data, Factor, GrowingCholesky, check_factor, is_well_conditioned
+from mixbandit.data import Data, Factor, GrowingCholesky, as_factor, check_factor, is_well_conditioned
 from mixbandit.kernels import Kernel
 from mixbandit.mixtures.base import LARGEST, Cost, Mixture, SteppedCost, stored_array
 from mixbandit.mixtures.gaussian import (
@@ -104,8 +104,7 @@ class _AdaptiveLinearCost(SteppedCost):
 
     def _check_fit(self, data: Data) -> None:
         """Refuse arrays that no data could have led to."""
-        assert isinstance(data, Factor)
-        size, length = check_moments(self._gram, self._moment, data, self.sigma)
+        size, length = check_moments(self._gram, self._moment, as_factor(data), self.sigma)
         # Beside the ridge and beside the noise, whose variance is 1: what large numbers left of P and W is rounding.
         if not is_well_conditioned(np.array([self._beta + size**2]), min(math.sqrt(self._beta), 1.0)):
             return

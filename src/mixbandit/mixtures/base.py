@@ -165,7 +165,7 @@ class RunningCost(Cost):
         return self._cost
 
     def add(self, scaled_error2: float, spread: float) -> None:
-        """Add e²/v and ln v, in units of σ², for a forecast that erred by e; v includes the noise."""
+        """Add e²/v + ln v, in units of σ², for a forecast that erred by e; v is its variance and that of the noise."""
         self._cost += self.sigma**2 * (scaled_error2 + math.log(spread))
 
     def state_dict(self) -> dict[str, Any]:

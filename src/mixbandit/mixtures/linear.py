@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from mixbandit._checks import LARGEST_DATUM, LARGEST_SETTING, Array, as_float_array, check_finite, positive
 from mixbandit._schema import array, real, record
-from mixbandit.data import Data, Factor, Spectrum
+from mixbandit.data import Data, Spectrum, as_factor
 from mixbandit.errors import InvalidInput
 from mixbandit.mixtures.base import Cost, Mixture
 from mixbandit.models import Model
@@ -163,10 +163,9 @@ class LinearCost(Cost):
 
     def whitened(self, data: Data) -> Spectrum:
         """The data in coordinates in which the mixture is θ ~ N(0, I)."""
-        assert isinstance(data, Factor)  # priors of parameters are refused for kernels when they start
-        if not self._is_scaled:
-            return data.seen_from(self._shift, np.asarray(self._root))
-        plain, root = data.spectrum, self._root
+        if not self._is_scaled:  # priors of parameters are refused for kernels when they start
+            return as_factor(data).seen_from(self._shift, np.asarray(self._root))
+        plain, root = as_factor(data).spectrum, self._root
         return plain._replace(singular=root * plain.singular, lost_singular=root * plain.lost_singular)
 
 

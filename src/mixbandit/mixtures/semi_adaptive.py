@@ -30,7 +30,7 @@ import numpy as np
 
 from mixbandit._checks import Array, positive
 from mixbandit._schema import optional, real, record, require
-from mixbandit.data import Data, Factor, GrowingCholesky, check_factor, is_well_conditioned
+from mixbandit.data import Data, GrowingCholesky, as_factor, check_factor, is_well_conditioned
 from mixbandit.kernels import Kernel
 from mixbandit.mixtures.adaptive import REFRESH_EVERY, check_moments, is_covariance, posterior_covariance
 from mixbandit.mixtures.base import LARGEST, Cost, Mixture, RunningCost, SteppedCost, stored_array
@@ -178,8 +178,7 @@ class _SemiAdaptiveLinearCost(_SemiAdaptiveCost, SteppedCost):
 
     def _load(self, state: Mapping[str, Any], data: Data) -> None:
         super()._load(state, data)
-        assert isinstance(data, Factor)
-        size, length = check_moments(self._gram, self._moment, data, self.sigma)
+        size, length = check_moments(self._gram, self._moment, as_factor(data), self.sigma)
         # Beside the ridge and the noise: what large numbers leave of P is rounding.
         if not is_well_conditioned(np.array([self._beta + size**2]), min(math.sqrt(self._beta), 1.0)):
             return

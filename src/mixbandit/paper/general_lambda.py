@@ -41,7 +41,7 @@ from mixbandit._checks import (
 )
 from mixbandit._lazy import setting
 from mixbandit._schema import Since, mapping_of, optional, real, record, require
-from mixbandit.data import STATISTICS, Data, Factor, Spectrum, length, numerical_rank
+from mixbandit.data import STATISTICS, Data, Factor, Spectrum, as_factor, length, numerical_rank
 from mixbandit.errors import InvalidInput
 from mixbandit.features import FeatureMap
 from mixbandit.mixtures import LinearMixture, Standard, log_det
@@ -160,8 +160,7 @@ class GeneralLambdaRule(BallRule):
 
     def pieces(self, data: Data) -> tuple[Array, Array, Array, float, float]:
         """A factor of P, θ̄, q̄, the excess without q̄ᵀP⁺q̄ and its δ term, and the length of what η lacks."""
-        assert isinstance(data, Factor)
-        posterior = data.seen_from(self._theta0, self._root)
+        posterior = as_factor(data).seen_from(self._theta0, self._root)
         eta = np.asarray(posterior.basis @ (posterior.singular * posterior.z / (posterior.singular**2 + 1.0)))
         squared, convex, surplus, deficit = (data.memory[name].factor[:, :-1] for name in _WEIGHTS)
         # With M^½ΦL = A diag(x) Bᵀ, V⁻¹ = LB diag(1/(1+x²)) BᵀLᵀ; its half times E is a factor of EV⁻¹E. E is the

@@ -113,7 +113,7 @@ def _slice(judgement: Judgement, name: str, row: Array) -> Slice:
     if any(parent == name for parent, _ in space.conditions.values()):
         # What only matters with another choice is set to the middle.
         rows = np.array([space.snapped(each) for each in rows])
-    known = judgement.moment.interval(judgement.moment.directions(rows))
+    known = judgement.bounding.interval(judgement.bounding.directions(rows))
     worth = known.lower + judgement.shift, known.upper + judgement.shift
     low, high = worth if judgement.assumptions.sign > 0.0 else (-worth[1], -worth[0])
     estimates = judgement.estimates(rows)

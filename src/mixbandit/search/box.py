@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixbandit._checks import Array
-from mixbandit.actions import Box, Exchanges, MixedBox
+from mixbandit.actions import Box, Exchanges, MixedBox, mixed
 from mixbandit.models import Directed, Unlayered
 from mixbandit.search.climb import MOST_SHRINKS, MOST_STEPS, climbed
 from mixbandit.search.scores import Score
@@ -76,8 +76,9 @@ def search_box(
 
     Random points are screened and the best of them climb together, with those of the last round (`warm`).
     """
-    if isinstance(box, MixedBox):
-        return _search_mixed(score, model, box, rng, warm, effort)
+    parts = mixed(box)
+    if parts is not None:
+        return _search_mixed(score, model, parts, rng, warm, effort)
     free = np.flatnonzero(box.width > 0.0)
     if not len(free):
         value = score.maximum(model.directions(box.low[None]))

@@ -7,6 +7,7 @@ each, and can answer later what another rule would have earned.
 from __future__ import annotations
 
 import abc
+import functools
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -32,7 +33,10 @@ _TINY = 1e-300
 
 
 class Stream:
-    """The random numbers of one decision: a numpy Generator that is made when first used, because few need it."""
+    """The random numbers of one decision: a numpy Generator that is made when first used, because few need it.
+
+    It has the methods of a Generator; `generator` is the Generator itself.
+    """
 
     def __init__(self, entropy: Entropy) -> None:
         self._entropy = entropy
@@ -57,6 +61,8 @@ class Shares(NamedTuple):
     @classmethod
     def even(cls, size: int, arms: Sequence[int]) -> Shares:
         """The same probability for some arms, given in increasing order."""
+        if len(arms) == 1:
+            return _certain(size, arms[0])
         return cls(size, tuple(arms), (1.0 / len(arms),) * len(arms))
 
     @classmethod
@@ -65,8 +71,10 @@ class Shares(NamedTuple):
         given = as_float_array(probabilities, "probabilities")
         if given.shape != (size,):
             raise InvalidInput(f"a rule must give each of {size} arms a probability, got shape {given.shape}")
-        if not (given >= 0.0).all() or not abs(float(given.sum()) - 1.0) <= _SUM_TOLERANCE:
+        total = float(given.sum())
+        if not (given >= 0.0).all() or not abs(total - 1.0) <= _SUM_TOLERANCE:
             raise InvalidInput(f"probabilities must be at least 0 and sum to 1, got {shown(given)}")
+        given = given / total  # what is recorded is what is drawn from
         values, counts = np.unique(given, return_counts=True)
         rest = float(values[counts.argmax()])
         named = np.flatnonzero(given != rest)
@@ -110,6 +118,12 @@ class Shares(NamedTuple):
         return int(rng.choice(possible, p=shares / shares.sum()))
 
 
+@functools.lru_cache(maxsize=4096)
+def _certain(size: int, arm: int) -> Shares:
+    """One of `size` arms for certain: what most decisions are."""
+    return Shares(size, (arm,), (1.0,))
+
+
 def _check_shares(stored: Fields, where: str) -> None:
     arms, values, n = stored["arms"], stored["values"], stored["size"]
     require(len(arms) == len(values), f"{where}.values", f"must be as many as arms, {len(arms)}, got {len(values)}")
@@ -129,8 +143,7 @@ class Selection(NamedTuple):
     optimum: float | None = None  # the largest upper bound on φᵀθ of anything offered, if the rule computed it
     row: Array | None = None  # on a box: the action, (dim_in,)
     score: float = math.nan  # the largest score, where one was maximised
-    # False: the rule drew at random before it stated the probabilities, so that nobody knows those without this draw.
-    marginal: bool = True
+    marginal: bool = True  # False: the rule drew the arm by itself, and nobody knows how probable it was before
 
 
 class Selections(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any
 
 from mixbandit._checks import Array
 from mixbandit._schema import require
-from mixbandit.data import Alternatives, Data
+from mixbandit.data import Alternatives, Data, as_alternatives
 from mixbandit.errors import InvalidInput
 from mixbandit.kernels import Kernel
 from mixbandit.mixtures import Forecaster, Mixture, Pool, PooledCost, as_cost
@@ -112,10 +112,10 @@ class AlternativesRule(BallRule):
         stored = (state["cost"] or {}).get("members") or []
         found = f"must be of {len(self.members)} members, got {len(stored)}"
         require(len(stored) == len(self.members), "sequence.cost", found)
-        assert isinstance(data, Alternatives)
-        triples = zip(self._unused_costs, stored, data.parts, strict=True)
+        parts = as_alternatives(data).parts
+        triples = zip(self._unused_costs, stored, parts, strict=True)
         costs = tuple(cost.recall(part, own) for cost, part, own in triples)
-        return _pooled(Alternatives(data.parts, costs))
+        return _pooled(Alternatives(parts, costs))
 
 
 class _PooledRule(MartingaleRule):
@@ -129,11 +129,10 @@ class _PooledRule(MartingaleRule):
 
 def _pooled(data: Data) -> Alternatives:
     """Data whose parts share one cost."""
-    assert isinstance(data, Alternatives)
-    pool = Pool(data.memory, data.parts)
-    return data.remembering([PooledCost(pool, i) for i in range(len(data.parts))])
+    parts = as_alternatives(data).parts
+    pool = Pool(data.memory, parts)
+    return as_alternatives(data).remembering([PooledCost(pool, i) for i in range(len(parts))])
 
 
 def _parts(data: Data) -> Sequence[Any]:
-    assert isinstance(data, Alternatives)
-    return data.parts
+    return as_alternatives(data).parts

@@ -38,8 +38,9 @@ from mixbandit._checks import (
     shown,
 )
 from mixbandit._lazy import setting
+from mixbandit._rows import distinct_rows
 from mixbandit._schema import Since, integer, record, require
-from mixbandit.data import Data, KernelSpectrum, Observations
+from mixbandit.data import Data, KernelSpectrum, observations_of
 from mixbandit.errors import InvalidInput
 from mixbandit.features import FeatureMap
 from mixbandit.kernels import Kernel, as_kernel
@@ -180,11 +181,12 @@ class BoundedRule(Rule):
         return {"trials": {name: None if part is None else part.copy() for name, part in kept._asdict().items()}}
 
     def recall(self, state: Mapping[str, Any], data: Data) -> Memory:
-        if isinstance(data, Observations):
-            check_within(data.rewards, self.value_range, "observations.rewards")
-            counts = np.rint(data.weights**2)
+        known = observations_of(data)
+        if known is not None:
+            check_within(known.rewards, self.value_range, "observations.rewards")
+            counts = np.rint(known.weights**2)
             require((counts >= 1.0).all(), "sequence.observations.weights", "must be roots of positive integers")
-            return Memory(Trials(data.rows, _rescaled(data.rewards, self.value_range), counts), None)
+            return Memory(Trials(known.rows, _rescaled(known.rewards, self.value_range), counts), None)
         stored: Any = state["trials"]
         require(stored is not None, "sequence", "lacks 'trials'")
         found = Trials(stored["actions"], stored["values"], stored["counts"], stored["phi"])
@@ -201,8 +203,9 @@ class BoundedRule(Rule):
 
 def _problem(data: Data, norm_bound: float, low: float, width: float) -> Problem:
     """L of the values on the span of the rows, repeats of an action taken together, which loses nothing."""
-    if isinstance(data, Observations):
-        grouped = data.grouped
+    seen = observations_of(data)
+    if seen is not None:
+        grouped = seen.grouped
         _, counts = grouped.means
         place = grouped.place
         # A nugget keeps the matrix definite. It enlarges the space of functions, and so the set.
@@ -213,7 +216,7 @@ def _problem(data: Data, norm_bound: float, low: float, width: float) -> Problem
         rows = spectrum.rows
     else:
         trials, spectrum = data.memory.trials, data.spectrum
-        first, place = _distinct(trials.actions)
+        _, first, place, _ = distinct_rows(trials.actions)
         rows = np.empty((0, spectrum.rank)) if trials.phi is None else trials.phi[first] @ spectrum.basis
     trials = data.memory.trials
     counts = np.bincount(place, trials.counts, len(rows)).astype(np.float64)
@@ -226,14 +229,6 @@ def _problem(data: Data, norm_bound: float, low: float, width: float) -> Problem
 def _rescaled(rewards: Array, ends: tuple[float, float]) -> Array:
     """Values in units of their range, in [0, 1]."""
     return np.asarray(np.clip((rewards - ends[0]) / (ends[1] - ends[0]), 0.0, 1.0))
-
-
-def _distinct(rows: Array) -> tuple[Any, Any]:
-    """The index of the first of every distinct row, and which of them each row equals."""
-    if not len(rows):
-        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    _, first, place = np.unique(rows, axis=0, return_index=True, return_inverse=True)
-    return first, place.reshape(-1)
 
 
 class BoundedMixture(ConfidenceSequence):

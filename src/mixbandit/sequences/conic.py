@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from mixbandit._checks import Array
 from mixbandit._extras import import_extra
-from mixbandit.data import Factor
+from mixbandit.data import factor_of
 from mixbandit.errors import AssumptionsRefuted, InvalidInput, MixbanditError
 from mixbandit.sequences.martingale import MartingaleMixture
 
@@ -29,7 +29,7 @@ class ConicReference:
         cp = import_extra("cvxpy", extra="conic")
         self._cp, self._solver = cp, solver
         data, features = sequence.moment.data, sequence.features
-        if features is None or not isinstance(data, Factor):
+        if features is None or factor_of(data) is None:
             raise InvalidInput("the conic reference needs features, not a kernel")
         self._features, self._norm_bound = features, sequence.norm_bound
         # [Φ r] enters through its triangular factor, which has the same residual norms. Solvers see unit

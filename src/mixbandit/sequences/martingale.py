@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from mixbandit._checks import Array, as_range, multiplier, nonnegative, positive, probability, shown
 from mixbandit._lazy import setting
 from mixbandit._schema import Since, record, require
-from mixbandit.data import Data, Factor, Ridge, RidgeRegression, widened
+from mixbandit.data import Data, Ridge, RidgeRegression, factor_of, spread_of, widened
 from mixbandit.errors import InvalidInput
 from mixbandit.features import FeatureMap
 from mixbandit.kernels import Kernel, as_kernel
@@ -157,7 +157,7 @@ class MartingaleRule(BallRule):
             radius = math.sqrt(radius2)
             if (wider := widened(radius, data.rounding(self.norm_bound))) > radius:
                 radius2 = wider**2
-            spread = data.folded.spread if isinstance(data, Factor) and not data.folded.is_scarce else None
+            spread = spread_of(data)
             return RidgeEllipsoid(own.ridge, radius2, lambda: SpectralEllipsoid(data.spectrum, alpha, radius2), spread)
         if not self._uses_ridge_form:
             return _quick_outer(self, data, alpha) or super().outer(data, alpha)
@@ -168,10 +168,11 @@ class MartingaleRule(BallRule):
         return SpectralEllipsoid(data.spectrum, self.ridge_alpha, radius**2)
 
     def noise_refuted(self, data: Data) -> bool:
-        own = _own(self, data) if isinstance(data, Factor) else None
-        if own is not None and own.ridge.alpha <= self._noise.least_alpha:  # the usual case, in short
+        own = None if factor_of(data) is None else _own(self, data)
+        if own is not None:  # the usual case, in short
             loss = data.loss(own.ridge.alpha)
-            if not self._noise.may_refute(max(loss + own.towards, 0.0), loss, data.count):
+            paid = loss if own.ridge.alpha <= self._noise.least_alpha else data.early_residual
+            if not self._noise.may_refute(max(loss + own.towards, 0.0), paid, data.count):
                 return False
         # Without a set, as for closed forms, ridge regression is at hand and singular values are not.
         at_hand = not isinstance(data.derived.get(self), ResidualBall)
@@ -228,13 +229,13 @@ def _own(rule: MartingaleRule, data: Data) -> _Own | None:
 
 def _set_from_ridge(rule: MartingaleRule, data: Data) -> KrylovBall | None:
     """The set from ridge regression alone, where that is enough: it is at hand, and a decomposition takes more work."""
-    own = _own(rule, data) if isinstance(data, Factor) else None
-    if own is None or not own.occupied:
+    factor = factor_of(data)
+    own = None if factor is None else _own(rule, data)
+    if factor is None or own is None or not own.occupied:
         return None
-    assert isinstance(data, Factor)
     assert isinstance(own.ridge, Ridge)
     stated = Stated(rule.sigma, rule.delta, rule.norm_bound)
-    return krylov_ball(data, own.ridge, own.allowed, stated, lambda: rule.ball(data).opened())
+    return krylov_ball(factor, own.ridge, own.allowed, stated, lambda: rule.ball(data).opened())
 
 
 def _delta_term(rule: MartingaleRule, sigma: float) -> float:

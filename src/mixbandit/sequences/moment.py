@@ -8,7 +8,7 @@ import numpy as np
 
 from mixbandit._checks import LARGEST_DATUM, Array, multipliers
 from mixbandit._lazy import lazy, setting
-from mixbandit.data import Data, Observations
+from mixbandit.data import Data, observations_of
 from mixbandit.errors import InvalidInput
 from mixbandit.models import DataModel
 from mixbandit.sequences.belief import Belief, Multiplier
@@ -124,8 +124,9 @@ class Moment(Examined, Belief[Any]):
     def moved_on(self) -> Moment:
         """The moment that learns beyond this one, with the same data, which must be those of a kernel."""
         assert self.beyond is not None
-        assert isinstance(self.data, Observations)
-        data, plain = self.data, bool((self.data.weights == 1.0).all())
+        data = observations_of(self.data)
+        assert data is not None
+        plain = bool((data.weights == 1.0).all())
         return self.beyond[1].after(data.rows, data.rewards, None if plain else data.weights)
 
     def with_data(self, data: Data) -> Self:

@@ -11,7 +11,7 @@ import math
 from mixbandit._checks import multiplier, one_of, positive, probability
 from mixbandit._lazy import setting
 from mixbandit._schema import real, record
-from mixbandit.data import Data, Factor, widened
+from mixbandit.data import Data, spread_of, widened
 from mixbandit.features import FeatureMap
 from mixbandit.kernels import Kernel
 from mixbandit.mixtures import log_det
@@ -55,7 +55,7 @@ class EllipsoidRule(FixedMultiplier):
         def spectral() -> SpectralEllipsoid:
             return SpectralEllipsoid(data.spectrum, self.alpha, radius**2)
 
-        spread = data.folded.spread if isinstance(data, Factor) and not data.folded.is_scarce else None
+        spread = spread_of(data)
         return RidgeEllipsoid(ridge, radius**2, spectral, spread) if ridge.is_accurate else spectral()
 
     def noise_refuted(self, data: Data) -> bool:

@@ -18,7 +18,7 @@ from functools import cache
 
 import numpy as np
 
-from mixbandit.data import Data, Observations
+from mixbandit.data import Data, Observations, observations_of
 from mixbandit.kernels import Kernel
 from mixbandit.mixtures import LinearCost
 from mixbandit.sequences.refutation import beyond, least_residual
@@ -40,9 +40,10 @@ class SuspectTest:
 
     def refutes(self, data: Data, near: float, deviation: float) -> bool:
         """The verdict; `near` is the squared residual of any function that the model allows."""
-        if not isinstance(data, Observations) or not data.count or not self.kernels:
+        known = observations_of(data)
+        if known is None or not known.count or not self.kernels:
             return False
-        costs = self._costs(data)
+        costs = self._costs(known)
         # The function nearest to the rewards takes a decomposition to find; any other one has a larger residual.
         if not self._is_enough(near, costs, deviation):
             return False

@@ -277,8 +277,8 @@ def _mean_of_results(p: float, law: str, m: int, rng: np.random.Generator) -> fl
 
 def largest_expected(features: FeatureMap, theta: Array, region: Region) -> tuple[float, bool]:
     """The maximum of φ(a)ᵀθ over a region, and whether it is proven."""
-    if isinstance(region, Arms):
-        return float((features(region.actions) @ theta).max()), True
+    if region.rows is not None:
+        return float((features(region.rows) @ theta).max()), True
     score, model = Point(theta), FeatureModel(features)
     found = search_box(score, model, region, np.random.default_rng(0), effort=_EFFORT)
     if free_dimensions(region) > MOST_CORNERS or not can_bound(model, region):

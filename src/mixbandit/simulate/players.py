@@ -83,7 +83,13 @@ class PolicySeat:
         return self._policy.state
 
     def undo(self, mark: State) -> None:
-        self._policy.state = mark._replace(refuted=self._policy.state.refuted)
+        policy = self._policy
+        if policy.journal is None:
+            policy.state = mark._replace(refuted=policy.state.refuted)
+            return
+        for choice in policy.pending:  # a journal forgets nothing: its last words are that they were never played
+            if choice.number >= mark.rounds:
+                policy.cancel(choice)
 
     def _pending(self, number: int) -> Choice:
         found: Choice = persistent.get(self._policy.state.pending, number)

@@ -18,9 +18,10 @@ from mixbandit.errors import STATEMENTS, AssumptionsRefutedWarning, InvalidInput
 from mixbandit.mixtures import Forecaster, Mixture
 from mixbandit.sequences import Moment
 from mixbandit.tuning.assumptions import Assumptions, ModelLike, Stated, check_values
-from mixbandit.tuning.evidence import Trials, refuted_in_words
+from mixbandit.tuning.evidence import Trials
 from mixbandit.tuning.fixed_rows import on_fixed_rows, stated_about
 from mixbandit.tuning.judgement import Judgement
+from mixbandit.tuning.ledgers import refuted_in_words
 from mixbandit.tuning.modelling import certifying
 from mixbandit.tuning.prefixes import learn_in_order
 from mixbandit.tuning.recommending import certificate_fields
@@ -80,7 +81,7 @@ def certify(
                       features=features, mixture=mixture, rng=rng)  # fmt: skip
     if not found.trusted:
         warn_user(
-            refuted_in_words(found.delta, f"{found.assumptions} (after {found.refuted_after} trials)"),
+            refuted_in_words(found, f"{found.assumptions} (after {found.refuted_after} trials)"),
             AssumptionsRefutedWarning,
         )
     return found
@@ -166,7 +167,7 @@ def judged(
     nominations = nominations if run.owned is None else np.where(run.owned, nominations, 0)
     levels = run.noise_levels(assumptions.sigma)
     trials = Trials(run.configurations, run.rows, run.values, nominations, run.ordered, levels, run.feasible,
-                    run.numbers if run.ordered else None)  # fmt: skip
+                    run.numbers if run.ordered else None, run.confirmations and run.ordered)  # fmt: skip
     if model is None:
         known: dict[str, Any] = {"ordered": run.ordered, "levels": levels}
         model = certifying(assumptions, run.space, features, mixture, trials.rows, rewards, **known)

@@ -84,9 +84,10 @@ def _compared_in_pairs(
 
 def difference(judgement: Judgement, one: Array, other: Array) -> tuple[float, str]:
     """At least how much more one configuration is worth than another, and who says so."""
-    directions = judgement.moment.directions(np.array([one, other]))
-    most = float(judgement.moment.exact.maximum(directions[1:] - directions[0]).max())
-    by_model = -judgement.moment.response.difference(most)
+    model = judgement.bounding
+    directions = model.directions(np.array([one, other]))
+    most = float(model.exact.maximum(directions[1:] - directions[0]).max())
+    by_model = -model.response.difference(most)
     mine, others = judgement.ends(np.array([one, other]))
     apart = mine.lower - others.upper
     return (apart, mine.evidence) if apart > by_model else (by_model, MODEL)

@@ -18,6 +18,10 @@ trial has its parameters when it begins. (Ranks among completed trials would not
 order, each is the first once.)
 
 A configuration's interval is the best of both, cut with the model's; each has its own part of δ (`SHARES`).
+
+Once a pruner has stopped unlucky trials, only confirmations are left (`Trials.confirmations`). Looks before the first
+pruning may have spent the model's part and that of own trials on sequences that those trials are in. So confirmations
+get neither: they spend the nominated part, on the same sequences as before.
 """
 
 from __future__ import annotations
@@ -60,21 +64,6 @@ def divided(delta: float) -> Parts:
 _MOST_SINGLE = 200
 
 
-# How often the tests of one certificate are wrong, in units of δ: two of the sequence that a tuner acts on (emptiness,
-# misfit of noise or suspects), those of the certified one (with what contradicts own trials), and scatter of repeats.
-_ALARMS = 4
-
-
-def alarms_in_words(delta: float) -> str:
-    """How often any of the tests of one certificate raises a false alarm."""
-    return f"all tests of a certificate together raise a false alarm with probability up to about {_ALARMS * delta:.4g}"
-
-
-def refuted_in_words(delta: float, assumptions: str) -> str:
-    """What a warning says."""
-    return f"at level {delta:g} the data refute {assumptions}; {alarms_in_words(delta)}"
-
-
 class Interval(NamedTuple):
     """An interval for an expected value, and the number of values it is based on."""
 
@@ -98,13 +87,15 @@ class Trials:
     levels: Array | None = None  # (t,): the noise levels of values, where they are not all the stated one
     feasible: Mask | None = None  # (t,): which are known to satisfy the constraints; None without constraints
     numbers: NDArray[np.int64] | None = None  # (t,): the numbers of trials, from 0; None if that is their position
+    confirmations: bool = False  # whether only confirmations are left of a run that pruned unlucky trials
 
     def first(self, n: int) -> Trials:
         """The first n of them."""
         levels = None if self.levels is None else self.levels[:n]
         feasible = None if self.feasible is None else self.feasible[:n]
         part = self.configurations[:n], self.rows[:n], self.values[:n], self.nominations[:n]
-        return Trials(*part, self.ordered, levels, feasible, None if self.numbers is None else self.numbers[:n])
+        numbers = None if self.numbers is None else self.numbers[:n]
+        return Trials(*part, self.ordered, levels, feasible, numbers, self.confirmations)
 
 
 class OwnTrials:
@@ -188,6 +179,8 @@ class OwnTrials:
 
     def share_by_order(self, row: Array) -> float:
         """The part of δ of a configuration, tried or not, by its place in the order of play."""
+        if self.trials.confirmations:
+            return 0.0
         place = self._places.get(row_key(row)) or self._place(self._numbers.max(initial=-1) + 1)
         planned = self.planned
         if planned is None:

@@ -22,6 +22,8 @@ from mixbandit.tuning.measures import MEASURES, Answers, Measure, Scored, Stated
 from mixbandit.tuning.scorers import Score, refuse_regressor, score_of, went_by
 from mixbandit.tuning.searches import is_regressor
 
+# A bound that says more than the range of a score moves at this many times the level.
+_SURER = 2.0
 _GIVEN = (
     "fresh rows, on which neither training nor the choice of finalists depended, and which are independent draws of "
     "what the model will meet"
@@ -88,6 +90,9 @@ def _certificate(
     worst, most = (intervals[:, 0], intervals[:, 1]) if sign > 0 else (-intervals[:, 1], -intervals[:, 0])
     best = max(range(len(scored)), key=lambda i: (sign * bounds[i], sign * np.nan_to_num(samples[i].measured)))
     others, about = np.delete(most, best), scored[best]
+    # A bound that is the same at a higher level says no more than the range of the score.
+    surer = [sample.upper(_SURER * both) if sign > 0 else -sample.lower(_SURER * both) for sample in samples]
+    by_range = len(others) > 0 and others.max() > worst[best] and others.max() >= np.delete(surer, best).max()
     given = " and ".join(filter(None, (_GIVEN, about.given)))
     return FittedCertificate(
         action=configurations[best],
@@ -96,7 +101,7 @@ def _certificate(
         optimum_upper=float(most.max()),
         optimum_found=float(most.max()),
         gap=max(float(others.max() - worst[best]), 0.0) if len(others) else 0.0,
-        proof="enumerated",
+        proof="range" if by_range else "enumerated",
         guarantee="once",
         delta=delta,
         evidence=FRESH_ROWS,

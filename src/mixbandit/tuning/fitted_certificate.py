@@ -49,6 +49,8 @@ class FittedCertificate(ListCertificate):
                 f"No other finalist ({self.tried} in all) has {with_article(self.measure)} that is {better}{by}; "
                 f"this, too, holds {sure}."
             )
+            if self.proof == "range":
+                second = self._may_be_better(f"another finalist ({self.tried} in all)")
             best = f"; the best one's is {most} {self.best_possible + 0.0:.4g}"
         return [
             f"Use {configuration}: on new rows its {self.measure} is {at} {self.guaranteed + 0.0:.4g} ({measured}; "

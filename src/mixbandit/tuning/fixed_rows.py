@@ -235,7 +235,10 @@ def _certified(
     worst, most = (intervals[:, 0], intervals[:, 1]) if known.sign > 0 else (-intervals[:, 1], -intervals[:, 0])
     candidates = _candidates(found)
     best = int(candidates[np.argmax(worst[candidates])])
-    others = np.delete(most, best)
+    others, end = np.delete(most, best), None
+    if known.reward_range is not None:
+        end = known.reward_range[1] if known.sign > 0 else -known.reward_range[0]
+    by_range = end is not None and bool((others >= end).any() and worst[best] < end)
     certificate = ListCertificate(
         action=found.configurations[best],
         lower=float(worst[best]),
@@ -243,7 +246,7 @@ def _certified(
         optimum_upper=float(most.max()),
         optimum_found=float(most.max()),
         gap=max(float(others.max() - worst[best]), 0.0) if len(others) else 0.0,
-        proof="enumerated",
+        proof="range" if by_range else "enumerated",
         guarantee="once",
         delta=known.delta,
         trusted=not refuted,

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from mixbandit._checks import Array
 from mixbandit._lazy import lapack, lazy
+from mixbandit._rows import distinct_rows
 from mixbandit.tuning.space import rounded
 
 _Indices = NDArray[np.int64]
@@ -289,8 +290,7 @@ class Outlook:
 
 def _places(rows: Array) -> _Indices:
     """A number for every row, the same for those that encode the same configuration."""
-    _, place = np.unique(rounded(rows), axis=0, return_inverse=True)
-    return np.asarray(place).reshape(-1)
+    return distinct_rows(rounded(rows)).place
 
 
 def _whole(groups: Groups, known: Hyperparameters, rows: Array, weights: Array) -> Array:

@@ -81,6 +81,11 @@ class Judgement:
         return self.assumptions.sign * self.assumptions.offset
 
     @lazy
+    def bounding(self) -> Moment:
+        """The model that bounds rest on: without any value where its part of δ may have been spent on other trials."""
+        return self.moment.blank() if self.own is not None and self.own.trials.confirmations else self.moment
+
+    @lazy
     def scatter(self) -> Scatter | None:
         """Whether repeats scatter more than `samples` allows; None where nothing is stated that this could test."""
         if self.own is None or not self.assumptions.counts_results:
@@ -117,7 +122,7 @@ class Judgement:
         found: list[Ends] = []
         for start in range(0, len(rows), _AT_ONCE):
             part = rows[start : start + _AT_ONCE]
-            known = self.moment.interval(self.moment.directions(part))
+            known = self.bounding.interval(self.bounding.directions(part))
             pairs = zip((known.lower + self.shift).tolist(), (known.upper + self.shift).tolist(), strict=True)
             found += [self._best(low, high, row) for (low, high), row in zip(pairs, part, strict=True)]
         return found

@@ -125,6 +125,8 @@ class ListCertificate(StudyCertificate):
         if self.listed is not None and self.listed > self.tried:
             other, count = "configuration measured", f"{self.tried:,} of the {self.listed:,} on the list"
         second = f"No other {other} ({count}) has {with_article(self.measure)} that is {by}."
+        if self.proof == "range":
+            second = self._may_be_better(f"another {other} ({count})")
         if self.tried == 1:
             second = "Nothing else was measured, so nothing is known about alternatives."
         second += self._not_counted
@@ -145,6 +147,11 @@ class ListCertificate(StudyCertificate):
                 "refitted to all rows."
             )
         return lines
+
+    def _may_be_better(self, other: str) -> str:
+        """The sentence about the others where only the range bounds what they are worth."""
+        end = f"{self.best_possible + 0.0:.4g}, the end of its range"
+        return f"Nothing rules out that {other} is better, by up to {self.gap:.4g}: its {self.measure} may be {end}."
 
     def _about_these_rows(self, configuration: str) -> list[str]:
         lines = [

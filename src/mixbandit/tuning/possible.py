@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixbandit._checks import Array
-from mixbandit.actions import Box, Levels, MixedBox, OneHot
+from mixbandit.actions import Box, Levels, MixedBox, OneHot, mixed
 from mixbandit.models import Directed, box_model
 from mixbandit.search import THOROUGH, Advantage, search_box
 from mixbandit.sequences import Moment
@@ -72,8 +72,8 @@ def still_possible(
     def reaching(name: str, choices: NDArray[np.int64]) -> Iterator[int]:
         """Those of a category's choices, all of which make the same other coordinates matter."""
         columns = np.array(space.columns(name))
-        part = _slice(region, space, name, choice=int(choices[0]))
-        assert isinstance(part, MixedBox)
+        part = mixed(_slice(region, space, name, choice=int(choices[0])))
+        assert part is not None
         inner, row, free = part.reduced()
         # First with everything else as recommended, for all choices at once: where that is enough, nothing is searched.
         base = part.snapped(recommended[None])[0]
@@ -87,9 +87,10 @@ def still_possible(
     found = []
     for name, parameter in space.items():
         if isinstance(parameter, Categorical):
-            assert isinstance(region, MixedBox)
+            whole_region = mixed(region)
+            assert whole_region is not None
             category = OneHot.of(tuple(space.columns(name)))
-            kept = sorted(choice for group in region.alike(category) for choice in reaching(name, group))
+            kept = sorted(choice for group in whole_region.alike(category) for choice in reaching(name, group))
             values = tuple(parameter.choices[choice] for choice in kept)
             found.append(Possible(name, values, len(kept) / len(parameter.choices), of_choices=True))
             continue
@@ -143,10 +144,11 @@ def _slice(
         assert isinstance(on, Categorical)
         allowed[tuple(space.columns(parent))] = list(dict.fromkeys(on.index(value, parent) for value in values))
         name = parent
-    if not isinstance(region, MixedBox):
+    discrete = mixed(region)
+    if discrete is None:
         return Box(lower, upper)
     levels: list[Levels | OneHot] = []
-    for part in region.levels:
+    for part in discrete.levels:
         if isinstance(part, OneHot):
             levels.append(OneHot(part.columns, np.array(allowed.get(part.columns, part.choices))))
         elif part.columns == columns:
@@ -154,4 +156,4 @@ def _slice(
             levels.append(Levels(part.columns, inside, part.ordered))
         else:
             levels.append(part)
-    return MixedBox(lower, upper, levels, region.pins)
+    return MixedBox(lower, upper, levels, discrete.pins)

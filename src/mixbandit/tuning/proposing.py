@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixbandit._checks import Array
+from mixbandit._rows import distinct_rows
 from mixbandit.tuning.foresight import Foresight, Outlook, last_fit
 from mixbandit.tuning.space import Space, centre, enumerated, rounded
 
@@ -78,14 +79,14 @@ class Proposer:
 
     def leader(self, seen: Experience, pending: Array) -> Leader:
         """The tried configuration that may be the best."""
-        outlook, rows = self._outlook(seen, pending), np.unique(seen.rows, axis=0)
+        outlook, rows = self._outlook(seen, pending), distinct_rows(seen.rows).rows
         means, deviations = outlook.standings(rows)
         first = int(np.argmax(means + _DOUBT * deviations))
         return Leader(rows[first], bool(deviations[first] < _SETTLED * outlook.noise))
 
     def ranked(self, seen: Experience) -> Array:
         """The tried configurations, those with the best standings first."""
-        rows = np.unique(seen.rows, axis=0)
+        rows = distinct_rows(seen.rows).rows
         means, _ = self._foresight.after(*seen).standings(rows)
         return rows[np.argsort(-means, kind="stable")]
 

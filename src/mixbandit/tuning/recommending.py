@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from mixbandit._checks import Array
+from mixbandit._rows import distinct_rows
 from mixbandit.actions import Arms
 from mixbandit.bandits.choosing import READING_SEED
-from mixbandit.certificates import Certificate, certificate
+from mixbandit.certificates import Certificate, certificate, reaches
 from mixbandit.errors import InvalidInput
 from mixbandit.models import box_model
 from mixbandit.search import Pessimism, search_box
@@ -43,6 +44,7 @@ def certificate_fields(
     seed = int(rng.integers(2**63))
     trusted = found.trusted and judgement.trusted
     known = {field.name: getattr(found, field.name) for field in dataclasses.fields(Certificate)}
+    by_range = _is_end_of_range(judgement, top) and reaches(gap, top - ends.lower)
     vacuous = found.vacuous and ends.lower <= found.lower + judgement.shift  # trials of its own may say more
     return {
         **known,
@@ -52,6 +54,8 @@ def certificate_fields(
         "optimum_upper": top,
         "optimum_found": None if found.optimum_found is None else found.optimum_found + judgement.shift,
         "gap": max(gap, 0.0),
+        "proof": "range" if by_range else found.proof,
+        "t": judgement.moment.t,
         "delta": judgement.assumptions.delta,
         "ledgers": ledgers(judgement),
         "assumptions": _stated(judgement),
@@ -63,7 +67,7 @@ def certificate_fields(
         "evidence": ends.evidence,
         "tried": judgement.tried(row),
         "judgement": judgement,
-        "search_possible": functools.partial(still_possible, judgement.moment, judgement.space, row, seed)
+        "search_possible": functools.partial(still_possible, judgement.bounding, judgement.space, row, seed)
         if trusted
         else None,
         "audit": judgement.audit(),
@@ -80,7 +84,7 @@ def _stated(judgement: Judgement) -> str:
 
 def _by_model(judgement: Judgement, rng: np.random.Generator, warm: Array | None) -> Certificate:
     rows = judgement.everything
-    return certificate(judgement.moment, judgement.space.region if rows is None else Arms(rows), rng, warm=warm)
+    return certificate(judgement.bounding, judgement.space.region if rows is None else Arms(rows), rng, warm=warm)
 
 
 def _top(judgement: Judgement, found: Certificate) -> float:
@@ -89,6 +93,12 @@ def _top(judgement: Judgement, found: Certificate) -> float:
     if judgement.everything is None or judgement.own is None or not judgement.trusted:
         return top
     return min(top, max(ends.upper for ends in judgement.ends(judgement.everything)))
+
+
+def _is_end_of_range(judgement: Judgement, worth: float) -> bool:
+    """Whether a bound on worths says no more than the stated range."""
+    ends = judgement.assumptions.reward_range
+    return ends is not None and reaches(worth, ends[1] if judgement.assumptions.sign > 0.0 else -ends[0])
 
 
 def safest(judgement: Judgement, warm: Array | None, tried: bool = False, among: Array | None = None) -> Array:
@@ -102,8 +112,8 @@ def safest_by_model(judgement: Judgement, warm: Array | None = None) -> Array:
     rng = np.random.default_rng(READING_SEED)
     if judgement.everything is not None:
         return np.asarray(_by_model(judgement, rng, warm).action)
-    score = Pessimism(judgement.moment.exact)
-    return search_box(score, box_model(judgement.moment.model), judgement.space.region, rng, warm=warm).action
+    score = Pessimism(judgement.bounding.exact)
+    return search_box(score, box_model(judgement.bounding.model), judgement.space.region, rng, warm=warm).action
 
 
 def likeliest(judgement: Judgement, tried: bool = False) -> Array:
@@ -124,7 +134,7 @@ def _recommended(judgement: Judgement, best: Array, among: Array | None, tried: 
     """The configuration with the best guaranteed worth, given the best by the model."""
     rows = [] if among is not None or tried else [judgement.space.snapped(best)[None]]
     if among is not None:
-        rows.append(np.unique(among, axis=0))
+        rows.append(distinct_rows(among).rows)
     elif tried:
         rows.append(_tried_rows(judgement))
     elif judgement.own is not None:

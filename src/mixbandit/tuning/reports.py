@@ -22,8 +22,9 @@ from mixbandit.tuning.assumptions import Assumptions, ModelLike, check_values
 from mixbandit.tuning.comparing import Comparison, compare
 from mixbandit.tuning.confirming import Finalist
 from mixbandit.tuning.default_model import in_words
-from mixbandit.tuning.evidence import Trials, alarms_in_words
+from mixbandit.tuning.evidence import Trials
 from mixbandit.tuning.judgement import Judgement
+from mixbandit.tuning.ledgers import alarms_in_words, of_alarms
 from mixbandit.tuning.modelling import certifying
 from mixbandit.tuning.recommending import certificate_fields, likeliest, safest
 from mixbandit.tuning.selection import NOMINATION, SIGMA
@@ -246,10 +247,11 @@ class Reports:
 
     def say_refuted(self) -> None:
         """Warn that the values refute the assumptions."""
+        alarms = alarms_in_words(of_alarms(self.assumptions, self.space, self.moment.model))
         warn_user(
             f"at level {self.assumptions.delta:g} the values refute {self.assumptions}, or "
             f"{in_words(self.moment.model, self.space)}: nothing is guaranteed any longer; see audit(). "
-            f"{alarms_in_words(self.assumptions.delta).capitalize()}.",
+            f"{alarms.capitalize()}.",
             AssumptionsRefutedWarning,
         )
 

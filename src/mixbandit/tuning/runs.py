@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixbandit._checks import Array, as_number, as_path, one_of, shown
-from mixbandit.actions import MixedBox
 from mixbandit.errors import InvalidInput
 from mixbandit.means import precisions
 from mixbandit.tuning.assumptions import DIRECTIONS
@@ -96,6 +95,7 @@ class Run:
         default_factory=no_numbers
     )  # which finalists trials without a value were to confirm, 0 for none
     absent: int = 0  # how many trials are missing, by the numbers of the others
+    confirmations: bool = False  # whether only confirmations are left, because others were pruned by their values
 
     @property
     def configurations(self) -> Sequence[Mapping[str, Any]]:
@@ -145,6 +145,7 @@ class Run:
             spoiled=frozenset(),
             stopped_short=0,
             lost=self.lost[self.lost > 0],
+            confirmations=True,
         )
 
     @property
@@ -168,7 +169,7 @@ class Run:
             rows[:, places.start : places.stop], fits = column.encoded(self.space[name])
             right[:, places.start : places.stop] = fits[:, None]
         wrong = ~right
-        if self.space.conditions and isinstance(self.space.region, MixedBox):
+        if self.space.conditions:
             rows = self.space.region.pinned(rows)
             wrong &= self.space.region.active(rows)  # the others do not matter
         for i in np.flatnonzero(wrong.any(axis=1)).tolist():

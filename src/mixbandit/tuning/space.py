@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from mixbandit._checks import LARGEST_BATCH, Array, as_generator, as_text, as_vector, instance_of, positive_int, shown
+from mixbandit._rows import distinct_rows
 from mixbandit._schema import Fields, checked, list_of, record, require, scalar
 from mixbandit.actions import Box, Levels, MixedBox, OneHot, Pin
 from mixbandit.errors import InvalidInput, reading
@@ -260,6 +261,6 @@ def enumerated(space: Space, most: int) -> Array | None:
         parts.append(levels)
     places = np.indices([len(levels) for levels in parts]).reshape(len(parts), count)
     rows = np.hstack([levels[place] for levels, place in zip(parts, places, strict=True)])
-    if isinstance(space.region, MixedBox) and space.conditions:
-        rows = np.unique(space.region.pinned(rows), axis=0)
+    if space.conditions:
+        rows = distinct_rows(space.region.pinned(rows)).rows
     return rows

@@ -20,8 +20,8 @@ from mixbandit.errors import InvalidInput
 from mixbandit.sequences import Audit
 from mixbandit.tuning.assumptions import UNSTATED
 from mixbandit.tuning.comparing import Comparison, compare
-from mixbandit.tuning.evidence import alarms_in_words
 from mixbandit.tuning.judgement import OWN_TRIALS, Judgement, Worth
+from mixbandit.tuning.ledgers import alarms_in_words
 from mixbandit.tuning.pools import NewRows, from_pool, in_words
 from mixbandit.tuning.possible import Possible
 from mixbandit.tuning.repeats import Scatter
@@ -139,7 +139,7 @@ class StudyCertificate(Certificate):
         if self.judgement is not None and (new := self._new_rows) is not None:
             lines.append(in_words(new, self.judgement.assumptions))
         if not self.trusted:
-            alarms = f" ({alarms_in_words(self.delta)})" if self.delta else ""
+            alarms = f" ({alarms_in_words(self.ledgers[-1])})" if self.ledgers else ""
             lines.insert(0, f"WARNING: {self._refutation}{alarms}; none of this is guaranteed:")
         elif (scatter := _scatter(self.judgement)) is not None and scatter.caution:
             lines.insert(0, f"CAUTION: {scatter.caution}")
@@ -169,7 +169,8 @@ class StudyCertificate(Certificate):
         rows = _rows_in_words(self.judgement)  # what users most often get wrong
         if self.evidence == OWN_TRIALS:
             return f"based on {'its' if self.tried == 1 else 'its own'} {times}{rows}"
-        return f"based on a model of all trials{rows}; {f'{times} of its own' if self.tried else 'NEVER TRIED'}"
+        over = " over a space inferred from them" if self.inferred_space else ""
+        return f"based on a model of all trials{over}{rows}; {f'{times} of its own' if self.tried else 'NEVER TRIED'}"
 
     @property
     def _alternatives(self) -> str:
@@ -233,8 +234,9 @@ class StudyCertificate(Certificate):
             )
         if self.inferred_space:
             lines.append(
-                "The space was inferred from the trials; pass `space` if it is larger, or if you certify the run again "
-                "as it grows."
+                "The space was inferred from the trials. What the model says holds if this space was fixed before "
+                "them. If it was not, if it is larger, or if you certify the run again as it grows, each space spends "
+                "the model's part of delta again: pass `space`. Bounds from own trials do not depend on it."
             )
         if self.left_out:
             lines.append("Not counted: " + ", ".join(f"{n} {why}" for why, n in self.left_out.items()) + ".")

@@ -160,7 +160,7 @@ class Tuner(Asks, Storable):
         """Drop a trial that has no value. The reason must not depend on its noise."""
         choice = self._waiting(trial)
         bandit, notes = self.state.bandit, persistent.drop(self.state.notes, choice.number)
-        bandit = bandit.without(choice, played=False)._replace(cancelled=bandit.cancelled + 1)
+        bandit = bandit.giving_up(choice, played=False)
         failed = (*self._avoided, Failed(choice.action, self.told))[-MOST_FAILED:]
         self.state = self.state._replace(bandit=bandit, notes=notes, failed=failed)
         return self

@@ -17,7 +17,7 @@ from mixbandit.integrations.optuna.saying import Said
 from mixbandit.integrations.optuna.stopping import Pace, as_space
 from mixbandit.tuning import Assumptions, Parameter, Space, StudyCertificate
 from mixbandit.tuning.assumptions import Stated
-from mixbandit.tuning.evidence import refuted_in_words
+from mixbandit.tuning.ledgers import refuted_in_words
 from mixbandit.tuning.marks import may_be_recommended
 
 if TYPE_CHECKING:
@@ -123,4 +123,4 @@ class Publish:
             return
         self.certificate = found
         if not found.trusted and self._said.is_new(study, "refuted"):
-            warn_user(refuted_in_words(found.delta, found.assumptions), AssumptionsRefutedWarning)
+            warn_user(refuted_in_words(found, found.assumptions), AssumptionsRefutedWarning)

@@ -21,7 +21,7 @@ from mixbandit.integrations.optuna.storage import identity
 from mixbandit.plots import COLOURS
 from mixbandit.tuning import Assumptions, Parameter, Space, StudyCertificate
 from mixbandit.tuning.assumptions import Stated
-from mixbandit.tuning.evidence import refuted_in_words
+from mixbandit.tuning.ledgers import refuted_in_words
 from mixbandit.tuning.moments import Floor, floors_over_time
 from mixbandit.tuning.selection import NOMINATION
 from mixbandit.tuning.space import row_key
@@ -115,7 +115,7 @@ def certificate_for(
     known.check_complete()
     found = certify_study(study, known.towards(study.direction.name.lower()), whole)
     if warn and not found.trusted:
-        warn_user(refuted_in_words(found.delta, found.assumptions), AssumptionsRefutedWarning)
+        warn_user(refuted_in_words(found, found.assumptions), AssumptionsRefutedWarning)
     return found
 
 

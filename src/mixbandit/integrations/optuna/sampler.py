@@ -30,8 +30,8 @@ from mixbandit.integrations.optuna.trials import Reading, Scale, as_distribution
 from mixbandit.tuning import Assumptions, Parameter, Space, StudyCertificate, Trial, Tuner
 from mixbandit.tuning.assumptions import Stated
 from mixbandit.tuning.confirming import Confirmation
-from mixbandit.tuning.evidence import refuted_in_words
 from mixbandit.tuning.finals import SETTLED
+from mixbandit.tuning.ledgers import refuted_in_words
 from mixbandit.tuning.selection import LEFT_OUT
 from mixbandit.tuning.space import same_row
 from mixbandit.tuning.tuner import INITIAL
@@ -299,7 +299,7 @@ class MixBanditSampler(BaseSampler):
             refuted = reading is not None and reading.is_whole and reading.refuted
         found = certify_study(study, stated.towards(study.directions[0].name.lower()), self._space, refuted=refuted)
         if not found.trusted and aloud:
-            warn_user(refuted_in_words(found.delta, found.assumptions), AssumptionsRefutedWarning)
+            warn_user(refuted_in_words(found, found.assumptions), AssumptionsRefutedWarning)
         return found
 
     def confirm(self, study: Study, n: int, finalists: int = 3) -> Confirmation[optuna.Trial]:

@@ -14,7 +14,7 @@ from mixbandit.integrations.optuna.saying import Said
 from mixbandit.integrations.optuna.storage import identity
 from mixbandit.tuning import Assumptions, Parameter, Space, StudyCertificate
 from mixbandit.tuning.assumptions import Stated
-from mixbandit.tuning.evidence import refuted_in_words
+from mixbandit.tuning.ledgers import refuted_in_words
 from mixbandit.tuning.marks import may_be_recommended
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class StopOnGap:
                 _logger.warning(f"StopOnGap cannot certify the study, so it will not stop it: {error}")
             return
         if not found.trusted and self._said.is_new(study, "refuted"):
-            warn_user(refuted_in_words(found.delta, found.assumptions), AssumptionsRefutedWarning)
+            warn_user(refuted_in_words(found, found.assumptions), AssumptionsRefutedWarning)
         if found.proven and found.trusted and found.gap <= self.gap:
             study.stop()
 

@@ -53,6 +53,8 @@ class FoldCertificate(ListCertificate):
             others = (
                 f"Other configurations have folds that were not evaluated, and no reward_range bounds their {mean}s."
             )
+        elif self.proof == "range":
+            others = self._may_be_better("another one")
         elif self.gap > 0.0:
             others += f" by more than {self.gap:.4g}."
         else:
@@ -117,6 +119,9 @@ def fold_certificate(
     winner = candidates[best]
     most = max(float(others.max()), upper) if len(others) else upper
     scores = winner.in_order
+    # The mean of all folds of another one is known; that of some of them may end where the range does.
+    ends = np.delete([not candidate.is_complete for candidate in candidates], best)[np.delete(counts, best)]
+    by_range = known is not None and bool((others[ends] >= known[1]).any() and lower < known[1])
     complete = all(candidate.is_complete or candidate.failed for candidate in candidates)
     given = ""
     if not complete:
@@ -129,7 +134,7 @@ def fold_certificate(
         optimum_upper=most,
         optimum_found=most,
         gap=max(float(others.max()) - lower, 0.0) if len(others) else 0.0,
-        proof="enumerated",
+        proof="range" if by_range else "enumerated",
         guarantee="once",
         delta=whole.delta,
         ledgers=() if complete else (_ledger(whole, limit),),

@@ -1,0 +1,25 @@
+"""A journal of a user's own: a file with an event a line, which several processes on one machine may share."""
+
+import fcntl
+import os
+
+from mixbandit.bandits import Event
+from mixbandit.storage import from_line, to_line
+
+
+class LinesJournal:
+    def __init__(self, path):
+        self.path = path
+
+    def append(self, events):
+        with open(self.path, "a", encoding="utf-8") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.write("".join(to_line(event.state_dict()) + "\n" for event in events))
+            file.flush()
+            os.fsync(file.fileno())
+
+    def since(self, number):
+        if not os.path.exists(self.path):
+            return []
+        with open(self.path, encoding="utf-8") as file:
+            return [Event.family.load(from_line(line)) for line in list(file)[number:]]
