@@ -14,7 +14,18 @@ import numpy as np
 
 import mixbandit as mb
 from mixbandit.bandits import Policy
-from tests.extending.outside import Cautious, Patient, PerArm, Powers, Prices, Running, Sometimes, Wave
+from tests.extending.outside import (
+    Cautious,
+    InverseGap,
+    LeastSquares,
+    Patient,
+    PerArm,
+    Powers,
+    Prices,
+    Running,
+    Sometimes,
+    Wave,
+)
 
 STATED = {"sigma": 0.1, "norm_bound": 3.0, "delta": 0.05}
 ARMS = mb.Arms(np.linspace(-1.0, 1.0, 7))
@@ -27,6 +38,7 @@ def _mixture(features, **more):
 
 MADE = {
     "rule": lambda: Policy(_mixture(1), ARMS, rule=Sometimes(0.5), rng=0),
+    "predictor": lambda: Policy(_mixture(1), ARMS, rule=InverseGap(50.0), predictor=LeastSquares(1), rng=0),
     "feature map": lambda: mb.UCB(_mixture(mb.WithConstant(Powers(3))), ARMS, rng=0),
     "kernel": lambda: mb.UCB(mb.KernelMixture(Wave(2.0) + 0.5 * mb.RBF(0.3), **STATED), ARMS, rng=0),
     "mixture": lambda: mb.UCB(_mixture(1, mixture=mb.Grid([1.0, Running(0.5)])), ARMS, rng=0),
@@ -45,11 +57,12 @@ def reward(policy, choice):
 
 
 def play(policy, rounds):
-    """What was decided, and the bounds, to the last bit."""
+    """What was decided, with its probabilities and bounds, to the last bit."""
     decided = []
     for _ in range(rounds):
         choice = policy.ask()
-        decided.append([choice.action.tolist(), choice.lower, choice.upper])
+        chances = None if choice.probabilities is None else choice.probabilities.tolist()
+        decided.append([choice.action.tolist(), chances, choice.lower, choice.upper])
         policy.tell(choice, reward(policy, choice))
     return decided
 

@@ -1,11 +1,5 @@
 """A user's predictor, and a rule that acts on it: true probabilities, and a memory that is stored."""
 
-import json
-import signal
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -14,9 +8,8 @@ from mixbandit._files import read_state, write_state
 from mixbandit.predictors import Predictor
 from mixbandit.search import ArmsOffer
 from tests.extending.outside import LeastSquares
-from tests.extending.predicting import begun, made, play
+from tests.extending.playing import MADE, begun, play
 
-ROOT = Path(__file__).parents[2]
 ROWS = np.array([[1.0, 0.5], [-0.3, 2.0], [0.2, 0.1]])
 
 
@@ -95,7 +88,7 @@ def test_a_predictor_without_a_kind_is_code():
 
 def test_choices_have_the_probabilities_that_they_are_drawn_with():
     """Of many policies in the same state but for their seeds, each arm is played as often as its probability says."""
-    policy = made()
+    policy = MADE["predictor"]()
     play(policy, 12)
     counts, draws = np.zeros(7), 4000
     for seed in range(draws):
@@ -111,19 +104,9 @@ def test_choices_have_the_probabilities_that_they_are_drawn_with():
     assert choice.probability == chances[choice.index]
 
 
-def test_a_killed_process_is_resumed_by_another_to_the_bit(tmp_path):
-    command = [sys.executable, "-m", "tests.extending.predicting"]
-    ends = [
-        subprocess.run([*command, verb, str(tmp_path)], cwd=ROOT, check=False).returncode for verb in ("write", "read")
-    ]
-    assert ends == [-signal.SIGKILL, 0]
-    written, read = (json.loads((tmp_path / f"{verb}.json").read_text()) for verb in ("write", "read"))
-    assert read == written
-
-
 def test_pending_choices_count_with_their_predicted_rewards():
     """The predictor that acts has been told them; the policy's own has not."""
-    policy = begun()
+    policy = begun("predictor")
     told = policy.state.predictor
     policy.ask()
     assert policy.state.predictor is told
