@@ -606,7 +606,7 @@ EXCLUDED = {
     "*.at": "takes a state or coordinates that were checked",
     "*.unit": "takes rows that were checked",
     "Box.snapped": "takes rows that were checked",
-    "Box.nudged": "takes rows that were checked",
+    **{f"Box.{method}": "takes rows that were checked" for method in ("nudged", "pinned", "active")},
     "*.cells": "called by searches",
     "*.decode": "takes coordinates that were checked",
     **{f"ListCertificate.{method}": "lists have no model: it always says so" for method in ("compare", "improvement")},
