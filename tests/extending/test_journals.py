@@ -12,8 +12,8 @@ import pytest
 import mixbandit as mb
 from mixbandit.bandits import Policy
 from mixbandit.storage import from_line
-from tests.extending.lines import LinesJournal
 from tests.extending.outside import InverseGap, LeastSquares, Sometimes
+from tests.extending.outside.lines import LinesJournal
 
 LIVES_AND_IS_KILLED = """
     import os, signal, sys

@@ -17,8 +17,8 @@ import numpy as np
 
 from mixbandit._checks import Array, multiplier, multipliers, nonnegative
 from mixbandit._schema import list_of, optional, real, record
-from mixbandit.errors import NoTheory
-from mixbandit.predictors import Predictor
+from mixbandit.errors import InvalidInput, NoTheory
+from mixbandit.predictors import Prediction, Predictor
 from mixbandit.search import ArmsOffer, InformationPerRegret, Offer, Selection, Selections, Shares, best_arms
 from mixbandit.sequences import Belief
 from mixbandit.sets import ConfidenceSet
@@ -31,6 +31,12 @@ class View(NamedTuple):
     belief: Belief[Any]
     round: int = 1  # from 1
     predictor: Predictor | None = None  # what the policy predicts rewards with, if it was given anything
+
+    def predict(self, offer: Offer) -> Prediction:
+        """What the predictor expects of every arm; InvalidInput if the policy has none, or if it is asked of a box."""
+        if self.predictor is None or not isinstance(offer, ArmsOffer):
+            raise InvalidInput("this rule acts on predictions for arms: give the policy arms and a predictor")
+        return self.predictor.predict(offer)
 
 
 class ActingRule(Storable, abc.ABC):

@@ -14,7 +14,7 @@ class InverseGap(ActingRule):
         self.gamma = gamma
 
     def select(self, view, offer, rng):
-        mean = view.predictor.predict(offer).mean
+        mean = view.predict(offer).mean
         shares = 1.0 / (len(mean) + self.gamma * (mean.max() - mean))
         shares[mean.argmax()] += 1.0 - shares.sum()
         return Selection(shares)

@@ -8,6 +8,8 @@ from mixbandit.storage import from_line, to_line
 
 
 class LinesJournal:
+    """Events in a file, locked while they are written."""
+
     def __init__(self, path):
         self.path = path
 
