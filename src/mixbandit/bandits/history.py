@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mixbandit._checks import Array
+from mixbandit._rows import distinct_rows
 from mixbandit._schema import Fields, array, checked, count, list_of, record, require
 from mixbandit.actions import REGIONS, Region
 from mixbandit.bandits import persistent
@@ -46,7 +47,7 @@ def regret_in_hindsight(
 
 def _regret(moment: Belief[Any], region: Region, rows: Array, warm: Array | None) -> tuple[float, str, bool]:
     """The bound for rows (n, dim_in) that were all chosen from one region."""
-    distinct, counts = np.unique(rows, axis=0, return_counts=True)
+    distinct, _, _, counts = distinct_rows(rows)
     own = moment.directions(distinct)
     lower, _, contradicts = moment.interval(own)
     if region.rows is not None:
