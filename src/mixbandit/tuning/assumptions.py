@@ -19,6 +19,7 @@ from mixbandit._checks import (
     LARGEST_SETTING,
     Array,
     as_range,
+    as_text,
     check_finite,
     error_probability,
     nonnegative,
@@ -130,15 +131,18 @@ class Assumptions:
 
     def _stated_rows(self) -> str | None:
         """Where results come from, if that is consistent."""
-        if self.rows is not None and not (isinstance(self.rows, str) and self.rows == UNSTATED):
-            one_of(self.rows, ROWS, "rows")
-        if self.pool is None and self.rows != POOL:
-            if self.samples is None or self.rows is not None:
-                return self.rows
+        rows = (
+            as_text(self.rows, "rows") if isinstance(self.rows, str) else self.rows
+        )  # a subclass may compare as it likes
+        if rows is not None and not (isinstance(rows, str) and rows == UNSTATED):
+            rows = one_of(rows, ROWS, "rows")
+        if self.pool is None and rows != POOL:
+            if self.samples is None or rows is not None:
+                return rows
             warn_user(f"samples={self.samples} without rows is deprecated: {STATE_ROWS}", RowsMissingWarning)
             return UNSTATED
-        if self.rows not in (None, POOL):
-            raise InvalidInput(f'pool={self.pool} means rows="pool", but rows={self.rows!r} is stated')
+        if rows not in (None, POOL):
+            raise InvalidInput(f'pool={self.pool} means rows="pool", but rows={rows!r} is stated')
         for name, meaning in (("pool", "its number of rows"), ("samples", "the number of rows drawn for a value")):
             if getattr(self, name) is None:
                 raise InvalidInput(f'rows="pool" needs {name}=…, {meaning}')

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mixbandit._checks import shown
+from mixbandit._checks import as_text, shown
 from mixbandit.errors import STATEMENTS, InvalidInput
 from mixbandit.tuning.measures import MEASURES
 from mixbandit.tuning.searches import is_regressor, is_weighted
@@ -37,9 +37,10 @@ Score = tuple[str, Any, tuple[str, ...] | None]
 def score_of(scoring: Any) -> Score:
     """The measure of a scorer, or of its name."""
     if isinstance(scoring, str):
-        if scoring not in MEASURES:
+        name = as_text(scoring, "scoring")
+        if name not in MEASURES:
             raise _unsupported(f"scoring={shown(scoring)}")
-        return scoring, None, None
+        return name, None, None
     function = getattr(scoring, "_score_func", None)
     name = getattr(function, "__name__", "")
     if name not in _FUNCTIONS or not str(getattr(function, "__module__", "")).startswith("sklearn."):
