@@ -15,20 +15,14 @@ from mixbandit._files import encoded
 from mixbandit.simulate import ChangingArms
 from tests.battery.tally import Tally, silent
 from tests.helpers.interrupts import finishes, instructions, outlasts
-from tests.helpers.worlds import ARMS, PHI, make, play, reward
+from tests.helpers.worlds import ARMS, PHI, lasting, make, play, reward
 
 SPACE = mb.Space({"x": mb.Float(0.0, 1.0), "kind": mb.Categorical(["a", "b"])})
 
 
 def everything(subject):
     """All that it remembers; ids and times are never the same twice, and are left out."""
-    return _lasting(encoded(subject.state_dict(), "state"))
-
-
-def _lasting(value):
-    if isinstance(value, dict):
-        return {name: _lasting(part) for name, part in value.items() if name not in ("run", "time")}
-    return [_lasting(part) for part in value] if isinstance(value, list) else value
+    return lasting(encoded(subject.state_dict(), "state"))
 
 
 def tuner():

@@ -14,6 +14,7 @@ from mixbandit.errors import MixbanditError
 from tests.battery.machine import Life, live
 from tests.battery.tally import silent
 from tests.helpers.interrupts import finishes, survives
+from tests.helpers.worlds import lasting
 
 SPACES = {
     "numbers": mb.Space({"x": mb.Float(0.1, 10.0, log=True), "n": mb.Int(1, 5)}),
@@ -33,7 +34,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 def everything(tuner):
-    return encoded(tuner.state_dict(), "tuner")
+    return lasting(encoded(tuner.state_dict(), "tuner"))
 
 
 def but_for_refutation(remembered):
@@ -197,8 +198,12 @@ class TunerLife(Life):
             return lambda tuner: tuner.learn(run), lambda _: self.history.extend(run)
         if what == "adopt":
             (parameters,) = self.space.sample(1, rng=seed)
-            return lambda tuner: tuner.adopt(parameters), lambda trial: self.note_asked([trial])
-        return lambda tuner: tuner.ask(), lambda trial: self.note_asked([trial])
+            return lambda tuner: tuner.adopt(parameters), self.note_latest
+        return lambda tuner: tuner.ask(), self.note_latest
+
+    def note_latest(self, _):
+        """The trial as the tuner has it: that of a copy has another id."""
+        self.note_asked([self.tuner.pending[-1]])
 
     @rule()
     def save_and_load(self):

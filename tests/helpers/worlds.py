@@ -78,8 +78,12 @@ def play(policy, rounds, start=0):
 
 
 def everything(policy):
-    """All that a policy remembers, comparable; ids and times are never the same twice, and are left out."""
-    state = policy.state_dict()
-    for choice in state["ledger"]["open"]:
-        del choice["run"], choice["time"]
-    return encoded(state, "policy")
+    """All that a policy remembers, comparable."""
+    return lasting(encoded(policy.state_dict(), "policy"))
+
+
+def lasting(value):
+    """What is the same whenever it is made: ids and times never are."""
+    if isinstance(value, dict):
+        return {name: lasting(part) for name, part in value.items() if name not in ("run", "time")}
+    return [lasting(part) for part in value] if isinstance(value, list) else value
