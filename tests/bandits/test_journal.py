@@ -136,7 +136,7 @@ def test_a_saved_policy_reads_only_what_is_new(tmp_path):
 
 def test_what_cannot_be_kept_changes_nothing():
     class Full(MemoryJournal):
-        def append(self, events):
+        def append(self, events, number):
             raise OSError("disk full")
 
     policy = make(ARMS, MemoryJournal())
@@ -175,3 +175,49 @@ def test_a_refutation_that_was_seen_stands_for_all():
     policy.refuted = True  # as if a certificate had found out; to follow the events is not to look at certificates
     assert isinstance(journal.since(0)[-1], Refuted)
     assert make(ARMS, journal).refuted
+
+
+def test_policies_that_share_a_journal_take_turns():
+    journal = MemoryJournal()
+    one, two = make(ARMS, journal), make(ARMS, journal)
+    choices = [policy.ask() for policy in (one, two, one, two)]
+    assert [int(choice.id.rpartition("-")[2]) for choice in choices] == [0, 1, 2, 3]
+    assert len({choice.id for choice in choices}) == 4
+    for policy, choice in zip((two, two, one, one), choices, strict=True):
+        policy.tell(choice.id, 0.1)
+    with pytest.raises(mb.InvalidInput, match="already been told"):
+        two.tell(choices[3].id, 0.9)
+    assert comparable(one.follow(journal)) == comparable(two)
+    assert one.sequence.t == 4
+
+
+def test_whoever_is_overtaken_decides_again():
+    class Busy(MemoryJournal):
+        """Somebody else is always faster the first time."""
+
+        def append(self, events, number):
+            if rival is not None and not self.overtaken:
+                self.overtaken = True
+                rival.tell(rival.ask(), 0.3)
+            return super().append(events, number)
+
+    rival, journal = None, Busy()
+    journal.overtaken = False
+    policy, other = make(ARMS, journal), make(ARMS, journal)
+    rival = other
+    for act in (policy.ask, lambda: policy.learn([[0.1, 0.2]], [0.5]), lambda: policy.adopt(ARMS.actions[1])):
+        journal.overtaken = False
+        act()
+    assert comparable(policy) == comparable(other.follow(journal))
+    assert (policy.rounds, policy.sequence.t, len(policy.pending)) == (5, 4, 2)
+
+
+def test_a_journal_that_takes_nothing_is_damaged():
+    class Stuck(MemoryJournal):
+        def append(self, events, number):
+            return False
+
+    policy = make(ARMS, Stuck())
+    with pytest.raises(mb.DamagedState, match="takes nothing after the 0 events"):
+        policy.ask()
+    assert policy.rounds == 0

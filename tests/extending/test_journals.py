@@ -106,7 +106,7 @@ def test_a_predictor_follows_the_journal_too(tmp_path):
     policy.learn(np.eye(3), [0.1, 0.2, 0.3])
     policy.ask()
     again = acting(tmp_path / "events")
-    for mine, theirs in zip(policy.ask(n=2), again.ask(n=2), strict=True):
+    for mine, theirs in zip(policy.at(policy.state).ask(n=2), again.at(again.state).ask(n=2), strict=True):
         assert mine.index == theirs.index
         np.testing.assert_array_equal(mine.probabilities, theirs.probabilities)
 
@@ -128,3 +128,26 @@ def test_choices_that_an_interrupted_run_never_played_are_cancelled_in_its_journ
     again = make(tmp_path / "run")
     assert again.rounds == policy.rounds == 6
     assert not again.pending
+
+
+SHARES_THE_WORK = """
+    import sys
+    from tests.extending.test_journals import make
+    policy = make(sys.argv[1])
+    for t in range(25):
+        policy.tell(policy.ask(), 0.01 * t)
+"""
+
+
+def test_two_processes_at_once_lose_nothing_and_decide_nothing_twice(tmp_path):
+    path = tmp_path / "shared"
+    known = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", textwrap.dedent(SHARES_THE_WORK), str(path)]
+    workers = [subprocess.Popen(command, env=known) for _ in range(2)]
+    assert [worker.wait() for worker in workers] == [0, 0]
+    decided = [event for event in LinesJournal(path).since(0) if event.kind == "decided"]
+    # Each has a number, and so random numbers, of its own.
+    assert [int(event.id.rpartition("-")[2]) for event in decided] == list(range(50))
+    assert len({event.id.rpartition("-")[0] for event in decided}) >= 2
+    policy = make(path)
+    assert (policy.rounds, policy.sequence.t, policy.pending) == (50, 50, ())

@@ -28,7 +28,7 @@ from mixbandit.bandits.choice import Choice
 from mixbandit.bandits.choosing import READING_SEED, Turn
 from mixbandit.bandits.events import Event, cancelled, decisions, learnt, rewards_of
 from mixbandit.bandits.history import regret_in_hindsight
-from mixbandit.bandits.journal import Journal, Recorded
+from mixbandit.bandits.journal import Journal, Recorded, recorded
 from mixbandit.bandits.many import Decisions
 from mixbandit.bandits.rules import ActingRule
 from mixbandit.bandits.state import State, one_by_one, parse_told
@@ -150,7 +150,7 @@ class Policy(Storable):
     journal: Journal | None = setting("_recorded.journal", "What keeps the events of this policy; None: nothing does.")
     refuted: bool = property(  # type: ignore[assignment]
         lambda self: self.state.refuted or self.moment.is_refuted,
-        lambda self, refuted: self._recorded.commit(self.state._replace(refuted=flag(refuted, "refuted")), list),
+        lambda self, refuted: self._note_refuted(flag(refuted, "refuted")),
         doc="Whether the data refute the assumptions at level δ, or were found to at any earlier check.",
     )
 
@@ -179,7 +179,7 @@ class Policy(Storable):
     @overload
     def ask(self, arms: Region | ArrayLike | None = None, *, contexts: ArrayLike) -> list[Choice]: ...
 
-    @locked
+    @recorded
     def ask(
         self,
         arms: Region | ArrayLike | None = None,
@@ -232,7 +232,7 @@ class Policy(Storable):
         self._recorded.commit(new, _decisions, choices, arms, self.state, new.warm)
         return choices[0] if n is None else choices
 
-    @locked
+    @recorded
     def adopt(self, action: ArrayLike, *, context: ArrayLike | None = None) -> Choice:
         """Register an action chosen elsewhere as a choice of this policy whose reward will be told.
 
@@ -251,7 +251,7 @@ class Policy(Storable):
         self._recorded.commit(new, _decisions, [choice], None, self.state)
         return choice
 
-    @locked
+    @recorded
     def tell(
         self,
         choice: Choice | str | int | Sequence[Choice | str | int],
@@ -272,7 +272,7 @@ class Policy(Storable):
         self._recorded.commit(state, rewards_of, *told)
         return self
 
-    @locked
+    @recorded
     def cancel(self, choice: Choice | str | int, *, played: bool = False) -> Self:
         """Give up on a choice whose reward will never come: it was never played, or `played` and its reward was lost.
 
@@ -284,7 +284,7 @@ class Policy(Storable):
         self._recorded.commit(state, cancelled, open_, happened)
         return self
 
-    @locked
+    @recorded
     def choose_many(self, contexts: ArrayLike | None = None, *, arms: Region | ArrayLike | None = None) -> Decisions:
         """Choose for many contexts (n, k) at once; returns arrays: indices of arms, and lower and upper bounds.
 
@@ -295,18 +295,18 @@ class Policy(Storable):
         offers = many.as_offers(self.state.moment.model.dim_in, self._actions, contexts, arms)
         return _decided(self, self._noted(), offers, track_regret=False)[0]
 
-    @locked
+    @recorded
     def learn(self, actions: ArrayLike, rewards: ArrayLike, sigma: ArrayLike | None = None) -> Self:
         """Learn from data collected elsewhere: a log, another tuner. Rows are (context, action)."""
         self.absorb(checked_rewards(self.moment, actions, rewards, sigma))
         return self
 
-    @locked
+    @recorded
     def absorb(self, rewards: Rewards) -> None:
         """Learn rewards that were checked: those of `learn`, and those that its sequence is updated with."""
         self._recorded.commit(self.state.absorbed(rewards), learnt, rewards)
 
-    @locked
+    @recorded
     def certificate(
         self,
         over: Region | ArrayLike | None = None,
@@ -333,7 +333,7 @@ class Policy(Storable):
         """What the data so far say about the assumptions; print the result to read it."""
         return self.sequence.audit()
 
-    @locked
+    @recorded
     def regret_bound(self) -> RegretBound:
         """Bounds on the regret of all choices so far; print the result to read them."""
         state = self._noted()
@@ -392,6 +392,10 @@ class Policy(Storable):
             if directions is None:
                 directions = self._own_directions = belief.directions(region.rows)
         return Turn(region, vector, directions, self.keep_history, region is self._actions)
+
+    @recorded
+    def _note_refuted(self, refuted: bool) -> None:
+        self._recorded.commit(self.state._replace(refuted=refuted), list)
 
     def _noted(self) -> State:
         """The state, with any refutation recorded for good: an error every time, or one warning."""

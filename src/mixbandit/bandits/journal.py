@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 from mixbandit._checks import instance_of, shown
-from mixbandit._locks import Lock, locked
+from mixbandit._locks import Lock, Method, locked
 from mixbandit.bandits.events import Event, Refuted, Settings
 from mixbandit.bandits.state import State
 from mixbandit.errors import DamagedState, InvalidInput
@@ -17,8 +19,11 @@ from mixbandit.errors import DamagedState, InvalidInput
 class Journal(Protocol):
     """Events in the order in which they happened, numbered from 0 without gaps."""
 
-    def append(self, events: Sequence[Event]) -> None:
-        """Keep these events, all or none."""
+    def append(self, events: Sequence[Event], number: int) -> bool:
+        """Keep these events from `number` on, all or none; False, keeping none, if there are not so many before them.
+
+        Of several processes that append at once, one succeeds; the others learn what it appended and decide again.
+        """
         ...
 
     def since(self, number: int) -> Iterable[Event]:
@@ -39,12 +44,19 @@ class MemoryJournal:
         return f"MemoryJournal({len(self)} events)"
 
     @locked
-    def append(self, events: Sequence[Event]) -> None:
+    def append(self, events: Sequence[Event], number: int) -> bool:
+        if number != len(self._events):
+            return False
         self._events.extend(events)
+        return True
 
     @locked
     def since(self, number: int) -> list[Event]:
         return self._events[number:]
+
+
+class Overtaken(Exception):
+    """Others have appended to the journal what this policy does not know."""
 
 
 class Recorded:
@@ -53,6 +65,7 @@ class Recorded:
     def __init__(self, state: State) -> None:
         self.state = state
         self.journal: Journal | None = None
+        self.busy = False  # within a call that begins again if it is overtaken
 
     def put(self, state: State) -> None:
         """Another state, which no event leads to; InvalidInput where there is a journal."""
@@ -64,12 +77,16 @@ class Recorded:
         self.state = state
 
     def commit(self, state: State, events: Callable[..., list[Event]], *arguments: Any) -> None:
-        """The state after some events, which `events` makes of its arguments if there is a journal to keep them."""
+        """The state after some events, which `events` makes of its arguments if there is a journal to keep them.
+
+        Overtaken, with nothing changed, if the journal has others.
+        """
         if self.journal is not None:
             happened = events(*arguments)
             if state.refuted and not self.state.refuted and not any(isinstance(e, Refuted) for e in happened):
                 happened.append(Refuted(time.time()))
-            self.journal.append(happened)
+            if not self.journal.append(happened, self.state.seen):
+                raise Overtaken
             state = state._replace(seen=self.state.seen + len(happened))
         self.state = state
 
@@ -82,3 +99,37 @@ class Recorded:
                 raise DamagedState(f"event {state.seen} of the journal is {shown(event)}")
             state = event.after(settings, state)._replace(seen=state.seen + 1)
         self.state, self.journal = state, journal
+
+
+def recorded(method: Method) -> Method:
+    """A method of a policy that one thread at a time can be in.
+
+    With a journal it first learns what others appended, and begins again if they append meanwhile.
+    """
+
+    @functools.wraps(method)
+    def alone(self: Any, *args: Any, **options: Any) -> Any:
+        with self.lock:
+            kept: Recorded = self._recorded
+            if kept.journal is None or kept.busy:
+                return method(self, *args, **options)
+            kept.busy = True
+            try:
+                return _keeping_up(kept, self, lambda: method(self, *args, **options))
+            finally:
+                kept.busy = False
+
+    return cast(Method, alone)
+
+
+def _keeping_up(kept: Recorded, settings: Settings, call: Callable[[], Any]) -> Any:
+    """What the call returns, once it is not overtaken."""
+    assert kept.journal is not None
+    known = -1
+    while kept.state.seen != known:
+        known = kept.state.seen
+        kept.follow(kept.journal, settings)
+        with contextlib.suppress(Overtaken):
+            return call()
+        kept.follow(kept.journal, settings)
+    raise DamagedState(f"the journal takes nothing after the {known} events that the policy knows: it has others")

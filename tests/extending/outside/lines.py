@@ -13,12 +13,16 @@ class LinesJournal:
     def __init__(self, path):
         self.path = path
 
-    def append(self, events):
-        with open(self.path, "a", encoding="utf-8") as file:
+    def append(self, events, number):
+        with open(self.path, "a+", encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
+            file.seek(0)
+            if sum(1 for _ in file) != number:
+                return False
             file.write("".join(to_line(event.state_dict()) + "\n" for event in events))
             file.flush()
             os.fsync(file.fileno())
+        return True
 
     def since(self, number):
         if not os.path.exists(self.path):
