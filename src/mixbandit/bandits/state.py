@@ -149,6 +149,8 @@ class State(NamedTuple):
         """Whether rewards are, or were, learnt before those of earlier choices."""
         if self.reordered:
             return True
+        if not pending[1] and len(choices) == 1:  # the usual case
+            return False
         numbers, first = [choice.number for choice in choices], next(persistent.values(pending), None)
         return numbers != sorted(numbers) or (first is not None and first.number < numbers[-1])
 

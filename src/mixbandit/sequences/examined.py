@@ -96,7 +96,9 @@ class Examined(Tested):
             return "the confidence set is empty"
         if self.noise_refuted:
             return self.rule.too_noisy
-        return "functions that the model does not allow predict the rewards far better" if self.is_refuted else None
+        if is_time_to_test(self.data.count) and self.suspect_refuted:
+            return "functions that the model does not allow predict the rewards far better"
+        return None
 
     def audit(self) -> Audit:
         """What the data say about the assumptions."""

@@ -103,9 +103,9 @@ class Moment(Examined, Belief[Any]):
         return self.of_width(rows.shape[1]).with_data(data)
 
     def after_choice(self, row: Array, direction: Any, reward: Array) -> Self:
-        if self.beyond is not None:
+        if self.beyond is not None or self.model.dim is None:
             return self.after(row, reward)
-        return self.of_width(row.shape[1]).with_data(self.rule.learn(self.data, row, direction, reward, None))
+        return self.with_data(self.rule.learn(self.data, row, direction, reward, None))
 
     def summed_up(self, root: Array) -> Self:
         expected = root @ self.closed_form.centre
