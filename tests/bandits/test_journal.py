@@ -5,7 +5,7 @@ import pytest
 
 import mixbandit as mb
 from mixbandit._files import digest
-from mixbandit.bandits import Cancelled, Decided, Event, MemoryJournal, Policy, Refuted, Told, Uniformly
+from mixbandit.bandits import Cancelled, Decided, Event, Learnt, MemoryJournal, Policy, Refuted, Told, Uniformly
 from tests.helpers.worlds import everything
 
 PHI = mb.RandomFourier(dim_in=2, dim=6, lengthscale=1.0, rng=0)
@@ -221,3 +221,50 @@ def test_a_journal_that_takes_nothing_is_damaged():
     with pytest.raises(mb.DamagedState, match="takes nothing after the 0 events"):
         policy.ask()
     assert policy.rounds == 0
+
+
+def test_decisions_among_other_actions_are_damage():
+    journal = MemoryJournal()
+    make(ARMS, journal).ask()
+    turned = mb.Arms(ARMS.actions, labels=list("bcdefa"))
+    for other in (turned, mb.Arms(2.0 * ARMS.actions, labels=list("abcdef")), mb.Arms(ARMS.actions[:1]), BOX):
+        with pytest.raises(mb.DamagedState, match="among other actions"):
+            make(other, MemoryJournal(journal.since(0)))
+    with pytest.raises(mb.DamagedState, match="event 0 of the journal does not fit"):
+        make(mb.Arms(np.eye(3)[:, :1]), MemoryJournal(journal.since(0)))
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        Learnt(0.0, np.ones((1, 3)), np.ones(1)),
+        Learnt(0.0, np.ones((2, 2)), np.ones(1)),
+        Learnt(0.0, np.ones((1, 2)), np.array([np.nan])),
+        Learnt(0.0, np.ones((1, 2)), np.array([1e300])),
+        Learnt(0.0, np.ones((1, 2)), np.ones(1), np.array([-3.0])),
+        Told("a-0", 0.0, 1.0),
+    ],
+)
+def test_events_that_could_not_have_happened_are_damage(event):
+    with pytest.raises(mb.DamagedState, match="event 0 of the journal does not fit this policy"):
+        make(ARMS, MemoryJournal([event]))
+
+
+def test_rewards_outside_their_range_are_damage_for_whoever_rests_on_it():
+    sequence = mb.BoundedMixture(2, norm_bound=1.0, delta=0.05, reward_range=(0.0, 1.0))
+    with pytest.raises(mb.DamagedState, match="reward_range"):
+        mb.UCB(sequence, np.eye(2), journal=MemoryJournal([Learnt(0.0, np.eye(2)[:1], np.array([5.0]))]))
+
+
+def test_a_life_without_a_journal_cannot_begin_one():
+    policy = make(ARMS)
+    policy.ask()
+    with pytest.raises(mb.InvalidInput, match="has decided without a journal"):
+        policy.follow(MemoryJournal())
+
+
+def test_a_refutation_in_a_journal_stands():
+    policy = make(ARMS, MemoryJournal())
+    policy.refuted = True
+    with pytest.raises(mb.InvalidInput, match="stands"):
+        policy.refuted = False

@@ -143,3 +143,91 @@ def test_part_of_an_offer_keeps_its_places():
     for wrong in ([True], np.zeros(2, dtype=bool), [1, 0]):
         with pytest.raises(mb.InvalidInput, match="mask must have 2 truth values"):
             part.restricted(wrong)
+
+
+class Guarded(Stated):
+    """Never the first arm of those offered."""
+
+    def __init__(self, how):
+        self.how = how
+
+    def select(self, view, offer, rng):
+        part = offer.restricted(np.arange(len(offer)) > 0) if len(offer) > 1 else offer
+        return part.uniform(rng) if self.how == "uniform" else part.maximise(view.belief.exact, rng)
+
+
+@pytest.mark.parametrize("how", ["uniform", "maximise"])
+def test_an_arm_that_a_rule_leaves_out_is_never_played(how):
+    bandit = policy(Guarded(how), rng=0)
+    choices = [bandit.ask() for _ in range(60)]
+    assert {choice.index for choice in choices} == {1, 2, 3}
+    assert all(choice.probabilities[0] == 0.0 < choice.probability for choice in choices)
+    many = bandit.choose_many(arms=np.tile(np.eye(4), (200, 1, 1)))
+    assert set(many.indices) == {1, 2, 3}
+    for first, second in (policy(Guarded(how), rng=seed).ask(n=2) for seed in range(20)):
+        assert first.index != 0
+        left_out = min({0, 1, 2, 3} - {first.index})
+        assert second.index not in (left_out, first.index)
+        assert second.probabilities[[left_out, first.index]].tolist() == [0.0, 0.0]
+        assert second.probability == second.probabilities[second.index] > 0.0
+
+
+@pytest.mark.parametrize(
+    "shares",
+    [
+        Shares(3, (0,), (1.0,)),
+        Shares(4, (0,), (0.2,)),
+        Shares(4, (1, 0), (0.9, 0.1)),
+        Shares(4, (7,), (1.0,)),
+        Shares(4, (0, 1), (2.0, -1.0)),
+        Shares(4, (0,), (np.nan,)),
+        Shares(4, (), ()),
+        None,
+    ],
+)
+def test_shares_made_by_hand_are_checked(shares):
+    class Wrong(Stated):
+        def select(self, view, offer, rng):
+            return shares if shares is None else Selection(shares)
+
+    with pytest.raises(mb.InvalidInput):
+        policy(Wrong(), rng=0).ask()
+
+
+@pytest.mark.parametrize(
+    "chances",
+    [np.full((3, 4), np.nan), np.zeros((3, 4)), np.full((3, 4), -1.0), np.ones((3, 3)), [[1.0] * 4] * 2, np.inf],
+)
+def test_chances_of_many_decisions_are_checked(chances):
+    class Wrong(Stated):
+        def select_many(self, view, rows, directions, arms, rng):
+            return Selections(chances)
+
+    with pytest.raises(mb.InvalidInput, match="chances"):
+        policy(Wrong(), rng=0).choose_many(arms=np.tile(np.eye(4), (3, 1, 1)))
+
+
+def test_tiny_chances_are_chances():
+    found = Selections(np.tile([1e-310, 3e-310, 0.0, 0.0], (4000, 1))).fitting(4000, 4).drawn(Stream(0))
+    assert chisquare(np.bincount(found, minlength=4)[:2], [1000, 3000]).pvalue > 1e-4
+
+
+def test_decisions_that_are_not_recorded_are_drawn_anew_once_their_rewards_are_learnt():
+    bandit, seen = policy(Uniformly(), rng=0), []
+    for _ in range(200):
+        found = bandit.choose_many(arms=np.eye(4)[None])
+        assert found.indices == bandit.choose_many(arms=np.eye(4)[None]).indices  # nothing was learnt in between
+        seen.append(int(found.indices[0]))
+        bandit.learn(found.rows, [0.1])
+    assert chisquare(np.bincount(seen, minlength=4)).pvalue > 1e-4
+
+
+def test_the_largest_upper_bound_is_not_taken_from_a_rule_of_a_user():
+    class Boasts(Stated):
+        def select(self, view, offer, rng):
+            return Selection(GIVEN[: len(offer)] / GIVEN[: len(offer)].sum(), optimum=np.nan)
+
+    sequence = mb.MartingaleMixture(4, sigma=0.5, norm_bound=2.0, delta=0.05)
+    bandit = Policy(sequence, ARMS, rule=Boasts(), rng=0)
+    bandit.tell(bandit.ask(), 0.3)
+    assert bandit.regret_bound().widths == pytest.approx(4.0)

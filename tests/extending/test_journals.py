@@ -83,14 +83,34 @@ def test_two_processes_share_one_journal(tmp_path):
     assert first.sequence.t == second.sequence.t == 1
 
 
-def test_a_damaged_line_is_named(tmp_path):
+def test_a_damaged_line_is_named_and_a_torn_one_was_never_kept(tmp_path):
     policy = make(tmp_path / "damaged")
     policy.ask()
-    (tmp_path / "damaged").write_text((tmp_path / "damaged").read_text()[:40])
+    whole = (tmp_path / "damaged").read_text()
+    (tmp_path / "damaged").write_text(whole + whole[:40])
+    again = make(tmp_path / "damaged")
+    assert again.rounds == 1
+    again.ask()
+    assert make(tmp_path / "damaged").rounds == 2
+    (tmp_path / "damaged").write_text(whole[:40] + "\n")
     with pytest.raises(mb.DamagedState, match="cannot be read"):
         make(tmp_path / "damaged")
     with pytest.raises(mb.DamagedState):
         from_line("[" * 100_000)
+
+
+def test_what_a_full_disk_did_not_keep_may_be_told_again(tmp_path, monkeypatch):
+    policy = make(tmp_path / "events")
+
+    def full(handle):
+        raise OSError("disk full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match="disk full"):
+            policy.learn(np.eye(3)[:1], [1.0])
+    policy.learn(np.eye(3)[:1], [1.0])
+    assert policy.sequence.t == make(tmp_path / "events").sequence.t == 1
 
 
 def test_a_predictor_follows_the_journal_too(tmp_path):

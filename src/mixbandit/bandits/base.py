@@ -106,7 +106,10 @@ class Policy(Storable):
         return f"{type(self).__name__}({self.sequence!r}, {self.actions!r}, {counts})"
 
     def at(self, state: State) -> Self:
-        """A policy with the same settings in another state, for copies and what-ifs."""
+        """A policy with the same settings in another state, for copies and what-ifs.
+
+        It draws the same random numbers in the same rounds, and has no journal.
+        """
         new = object.__new__(type(self))
         new.__dict__.update(self.__dict__)
         new._recorded, new._runs, new.lock = Recorded(state), Runs(), Lock()
@@ -395,6 +398,8 @@ class Policy(Storable):
 
     @recorded
     def _note_refuted(self, refuted: bool) -> None:
+        if self.journal is not None and not refuted and self.state.refuted:
+            raise InvalidInput("a refutation in a journal stands: refuted can only become True")
         self._recorded.commit(self.state._replace(refuted=refuted), list)
 
     def _noted(self) -> State:

@@ -201,9 +201,16 @@ def number_of(name: Any) -> int | None:
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < _MOST_DIGITS else None
 
 
+def _share(shares: Fields, index: int) -> float:
+    return Shares.from_state_dict(shares).of_arm(index)
+
+
 def _check_choice(stored: Fields, where: str) -> None:
     fits = stored["context"] < len(stored["row"])
     require(fits, f"{where}.context", f"must be less than {len(stored['row'])}, got {stored['context']}")
+    shares, index = stored["shares"], stored["index"]
+    drawn = shares is None or (index is not None and index < shares["size"])
+    require(drawn and (shares is None or _share(shares, index) > 0.0), f"{where}.shares", "must be those of its arm")
     known = stored["sigma"] is None or stored["reward"] is not None
     require(known, f"{where}.sigma", "must be None without a reward")
 

@@ -73,7 +73,7 @@ def choose(
     if count == 1 and not state.pending[1] and region.rows is not None:
         return _choose_arm(state, rule, turn, run, now, track_regret=track_regret)
     rng, whole = Stream((state.seed, state.rounds)), offered(turn, belief, state.warm, effort)
-    offer: Any = whole
+    offer, left = whole, None  # left: the arms that may still be chosen, None for all
     taken = [] if region.rows is not None else [choice.row for choice in persistent.values(state.pending)]
     state = crowded(state)
     anticipated = _anticipated(state)
@@ -84,15 +84,17 @@ def choose(
         found = rule.select(View(acting.belief, number + 1, acting.predictor), offer, rng)
         if track_regret:
             # From told rewards only: what the rule finds with anticipated ones does not count.
-            largest = found.optimum if acting.belief is belief else largest
+            largest = stated_optimum(rule, found) if acting.belief is belief else largest
             largest = largest_upper(state, rule, turn) if largest is None else largest
-        picked = drawn(found, offer, rng)
+        picked = drawn(found, offer, rng, left, 0 if region.rows is None else len(region.rows))
         if region.rows is None:
             picked = Picked(region.nudged(picked.row, taken, rng.generator))
             taken.append(picked.row)
         elif distinct and count > 1:
             # A box always has other actions nearby; arms may repeat once all are taken.
-            offer = whole if len(offer) == 1 else offer.restricted(_places(offer) != picked.arm)
+            left = np.arange(len(region.rows)) if left is None else left
+            left = left[left != picked.arm] if len(left) > 1 else np.arange(len(region.rows))
+            offer = whole.part(left)  # type: ignore[union-attr]
         choices.append(made(state, turn, number, picked, rule, largest, run, now))
         if number + 1 < state.rounds + count:
             expected = Anticipated(expecting(acting, choices[-1:]), number + 1)
@@ -100,9 +102,9 @@ def choose(
     return choices, with_choices(state, turn, choices, expected, whole.ends(state.warm))
 
 
-def _places(offer: ArmsOffer) -> NDArray[np.int64]:
-    """The places of arms in the whole offer."""
-    return np.arange(len(offer)) if offer.places is None else offer.places
+def stated_optimum(rule: ActingRule, found: Selection) -> float | None:
+    """The largest upper bound, if the rule is one whose word counts for that."""
+    return found.optimum if rule.bounds_optimum else None
 
 
 def _choose_arm(
@@ -115,23 +117,26 @@ def _choose_arm(
     found = rule.select(View(state.moment, state.rounds + 1, state.predictor), offer, rng)
     optimum = None
     if track_regret:
-        optimum = largest_upper(state, rule, turn) if found.optimum is None else found.optimum
+        optimum = stated_optimum(rule, found)
+        optimum = largest_upper(state, rule, turn) if optimum is None else optimum
     choice = made(state, turn, state.rounds, drawn(found, offer, rng), rule, optimum, run, now)
     return [choice], with_choices(state, turn, [choice], state.anticipated, state.warm)
 
 
-def drawn(found: Selection, offer: ArmsOffer | BoxOffer, rng: Stream) -> Picked:
-    """One of what a rule selected, drawn by the decision's own random numbers."""
+def drawn(
+    found: Selection, offer: ArmsOffer | BoxOffer, rng: Stream, left: NDArray[np.int64] | None = None, arms: int = 0
+) -> Picked:
+    """One of what a rule selected, drawn by the decision's own random numbers; `left` of all `arms` were offered."""
     if offer.rows is None:
         if found.row is None:
             raise InvalidInput("on a box a rule must select an action: Selection(None, row=…)")
         return Picked(found.row)
     shares = as_shares(found, len(offer.rows))
     index = shares.draw(rng)
-    if offer.places is None:
+    if left is None:
         return Picked(offer.rows[index], index, shares if found.marginal else None)
-    whole = shares.among(offer.places, offer.whole)
-    return Picked(offer.rows[index], int(offer.places[index]), whole if found.marginal else None)
+    arm = int(left[index])
+    return Picked(offer.rows[index], arm, shares.among(left, arms) if found.marginal else None)
 
 
 def made(

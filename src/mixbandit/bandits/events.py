@@ -12,6 +12,8 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+
 from mixbandit._checks import Array, as_text, finite, flag, positive
 from mixbandit._schema import array, count, optional, real, record, scalar
 from mixbandit.actions import REGIONS, Region, offered, storable_label
@@ -22,7 +24,7 @@ from mixbandit.bandits.rules import ActingRule
 from mixbandit.bandits.state import State, parse_told
 from mixbandit.errors import DamagedState
 from mixbandit.search import SHARES, Shares
-from mixbandit.sequences import Rewards
+from mixbandit.sequences import Rewards, checked_again
 from mixbandit.storage import Family, Storable
 
 _TIME = real(finite)
@@ -96,11 +98,23 @@ class Decided(Event):
             raise DamagedState(f"decision {self.id} is not the next one: {state.rounds} were made before it")
         width = state.moment.model.dim_in or len(self.row)
         region, vector = offered(settings.actions, self.offered, self.context, width, "offered")
+        self._check(region)
         turn = Turn(region, vector, None, settings.keep_history, region is settings.actions)
         picked = Picked(self.row, self.arm, self.probabilities)
         choice = choosing.made(state, turn, state.rounds, picked, settings.rule, self.optimum, run, self.time)
         warm = state.warm if self.ends is None else self.ends
         return choosing.with_choices(state, turn, [choice], state.anticipated, warm)
+
+    def _check(self, region: Region) -> None:
+        """Refuse a decision among other actions than these."""
+        fits, arm, shares = (self.arm is None) == (region.rows is None), self.arm, self.probabilities
+        if fits and region.rows is not None and arm is not None:
+            fits = arm < len(region.rows) and np.array_equal(region.rows[arm], self.row)
+            fits = fits and self.label == (None if region.labels is None else region.labels[arm])
+            fits = fits and (shares is None or (shares.size == len(region.rows) and shares.of_arm(arm) > 0.0))
+        if not fits:
+            raise DamagedState(f"decision {self.id} was made among other actions than {region!r}")
+        region.index_of(self.row)
 
     def settings(self) -> dict[str, Any]:
         shares, label = self.probabilities, storable_label(self.label)
@@ -158,7 +172,7 @@ class Learnt(Event):
     weights: Array | None = None  # σ/σ_k
 
     def after(self, settings: Settings, state: State) -> State:
-        return state.absorbed(Rewards(self.rows, self.values, self.weights))
+        return state.absorbed(checked_again(state.moment, Rewards(self.rows, self.values, self.weights)))
 
 
 @dataclass(frozen=True, eq=False)

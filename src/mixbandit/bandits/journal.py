@@ -94,10 +94,15 @@ class Recorded:
         """Apply the events of a journal that are not in the state yet, and keep further ones in it."""
         instance_of(journal, Journal, "journal", "a journal such as MemoryJournal(), with append and since")
         state = self.state
+        if state.rounds and not state.seen:
+            raise InvalidInput("this policy has decided without a journal, whose events would not lead to its state")
         for event in journal.since(state.seen):
             if not isinstance(event, Event):
                 raise DamagedState(f"event {state.seen} of the journal is {shown(event)}")
-            state = event.after(settings, state)._replace(seen=state.seen + 1)
+            try:
+                state = event.after(settings, state)._replace(seen=state.seen + 1)
+            except InvalidInput as error:
+                raise DamagedState(f"event {state.seen} of the journal does not fit this policy: {error}") from error
         self.state, self.journal = state, journal
 
 

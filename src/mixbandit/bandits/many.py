@@ -103,8 +103,11 @@ def decide(
     state: State, rule: ActingRule, offers: Offers, *, track_regret: bool = False, recorded: bool = False
 ) -> tuple[Decisions, list[Shares | None]]:
     """The decisions of a rule at one moment; and, if they are to be recorded, the probabilities of all arms."""
-    moment, rng = state.moment, Stream((state.seed, state.rounds))
-    view, dim = View(moment, state.rounds + 1, state.predictor), moment.model.dim or 1
+    moment, dim = state.moment, state.moment.model.dim or 1
+    # What is not recorded leaves no trace but the rewards learnt from it, which so decide on new random numbers.
+    entropy = (state.seed, state.rounds) if recorded else (state.seed, state.rounds, moment.t, 1)
+    rng, number = Stream(entropy), state.rounds if recorded else max(state.rounds, moment.t)
+    view = View(moment, number + 1, state.predictor)
     some = np.empty(0)
     nothing: Any = (np.empty(0, dtype=np.int64), some, some, np.empty((0, offers.width)), some, some)
     parts, contradicts = [nothing], False
@@ -114,7 +117,8 @@ def decide(
         flat = np.ascontiguousarray(rows).reshape(-1, offers.width)
         all_directions = moment.directions(flat)
         selected = rule.select_many(view, flat, all_directions, offers.arms, rng)
-        optimum = selected.optimum
+        selected = selected.fitting(last - first, offers.arms)
+        optimum = selected.optimum if rule.bounds_optimum else None
         if optimum is None and track_regret:
             optimum = best_arms(rule.reported(moment), all_directions, offers.arms)[1]
         if recorded:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from mixbandit._checks import Array, multiplier, multipliers, nonnegative
+from mixbandit._checks import Array, multiplier, multipliers, nonnegative, shown
 from mixbandit._schema import list_of, optional, real, record
 from mixbandit.errors import InvalidInput, NoTheory
 from mixbandit.predictors import Prediction, Predictor
@@ -36,7 +36,13 @@ class View(NamedTuple):
         """What the predictor expects of every arm; InvalidInput if the policy has none, or if it is asked of a box."""
         if self.predictor is None or not isinstance(offer, ArmsOffer):
             raise InvalidInput("this rule acts on predictions for arms: give the policy arms and a predictor")
-        return self.predictor.predict(offer)
+        found = self.predictor.predict(offer)
+        fits = isinstance(found, Prediction) and all(np.shape(part) == (len(offer),) for part in found)
+        if not fits or not all(np.isfinite(part).all() for part in found):
+            raise InvalidInput(
+                f"a predictor must return a Prediction of {len(offer)} finite means and spreads, got {shown(found)}"
+            )
+        return found
 
 
 class ActingRule(Storable, abc.ABC):
@@ -47,6 +53,8 @@ class ActingRule(Storable, abc.ABC):
     name: ClassVar[str] = "your rule"
     randomised: ClassVar[bool] = False
     """Whether it draws at random, apart from breaking ties."""
+    bounds_optimum: ClassVar[bool] = False
+    """Whether `Selection.optimum` is the largest upper bound of the set that bounds come from; others are computed."""
     takes: ClassVar[str | None] = None
     """The sequences that it has a theory for, in words: it refuses those that do not support it by its name. None: it
     acts on all of them."""
@@ -95,8 +103,10 @@ def _multipliers(value: Any, where: str) -> float | list[float]:
 
 def as_shares(found: Selection, arms: int) -> Shares:
     """The probabilities of a selection among arms, checked."""
+    if not isinstance(found, Selection):
+        raise InvalidInput(f"select must return a Selection, got {shown(found)}")
     given = found.probabilities
-    return given if isinstance(given, Shares) else Shares.checked(given, arms)  # type: ignore[arg-type]
+    return given.fitting(arms) if isinstance(given, Shares) else Shares.checked(given, arms)  # type: ignore[arg-type]
 
 
 class Optimism(ActingRule):
@@ -109,6 +119,7 @@ class Optimism(ActingRule):
     """
 
     name = "optimism"
+    bounds_optimum = True
     kind = "Optimism"
     schema = record({"alpha": optional(_multipliers), "exploration": real(nonnegative)})
 
@@ -170,6 +181,7 @@ class LeastRegretPerInformation(ActingRule):
     name = "information-directed sampling"
     kind = "LeastRegretPerInformation"
     schema = record({})
+    bounds_optimum = True
     takes = "an OFULSequence"
 
     def select(self, view: View, offer: Offer, rng: Any) -> Selection:

@@ -219,7 +219,7 @@ def _is_named(found: Choice | None, given: Choice | str | int) -> bool:
     if found is None:
         return False
     if not isinstance(given, Choice):
-        return bool(given == found.id)
+        return bool(str(given) == str(found.id))  # ids of version 0.2 and earlier are numbers, and texts in journals
     # Numbers alone do not tell the choices of two bandits apart.
     return given.run == found.run and np.array_equal(given.action, found.action)
 

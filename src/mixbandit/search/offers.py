@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from mixbandit._checks import Array, as_float_array, nonnegative, shown
 from mixbandit._lazy import lazy
-from mixbandit._schema import Fields, count, integer, list_of, real, record, require
+from mixbandit._schema import Fields, checked, count, integer, list_of, real, record, require
 from mixbandit.actions import Box
-from mixbandit.errors import InvalidInput
+from mixbandit.errors import DamagedState, InvalidInput
 from mixbandit.models import Directed
 from mixbandit.search.arms import best_arm
 from mixbandit.search.box import THOROUGH, Effort, search_box
@@ -79,6 +79,18 @@ class Shares(NamedTuple):
         rest = float(values[counts.argmax()])
         named = np.flatnonzero(given != rest)
         return cls(size, tuple(named.tolist()), tuple(given[named].tolist()), rest)
+
+    def fitting(self, size: int) -> Shares:
+        """The same, checked as those of a rule must be: for so many arms, none negative, with the sum 1."""
+        if self.size != size:
+            raise InvalidInput(f"a rule must give each of {size} arms a probability, got {self.size}")
+        if self.rest == 0.0 and self.values == (1.0,) and len(self.arms) == 1 and 0 <= self.arms[0] < size:
+            return self  # the usual case
+        try:
+            checked(SHARES, self.state_dict(), "shares")
+        except DamagedState as error:
+            raise InvalidInput(f"a rule gave {self}: {error}") from error
+        return self
 
     def of_arm(self, arm: int) -> float:
         """The probability of an arm."""
@@ -165,6 +177,18 @@ class Selections(NamedTuple):
             indices[several] = np.divide(draws, chances, out=least, where=chances > 0.0).argmax(axis=1)
         return indices
 
+    def fitting(self, n: int, arms: int) -> Selections:
+        """The same, checked: chances (n, arms) that are finite and not negative, some of them positive in each row."""
+        found = np.asarray(self.chances)
+        if found.shape != (n, arms) or found.dtype.kind not in "bif":
+            raise InvalidInput(f"a rule must give chances of shape ({n}, {arms}), got {shown(self.chances)}")
+        if found.dtype == np.bool_ and found.any(axis=1).all():
+            return self
+        largest = found.max(axis=1, initial=0.0)
+        if not (np.isfinite(found) & (found >= 0.0)).all() or not (largest > 0.0).all():
+            raise InvalidInput("chances must be finite and at least 0, and one of each decision positive")
+        return self._replace(chances=found / largest[:, None])
+
     def probability(self, indices: NDArray[np.int64]) -> Array | None:
         """The probability of one arm of each decision, (n,); None where nobody knows it."""
         if not self.marginal:
@@ -219,8 +243,9 @@ class ArmsOffer(Offer):
         """`directions` may be a function that makes them, which is called when they are first needed."""
         self.rows: Array = rows
         self.labels, self.context = labels, context
-        self.places = places  # (K,) of its arms in the offer that it is a part of; None if it is whole
-        self.whole = len(rows) if whole is None else whole  # how many arms that offer has
+        # A restricted offer selects among the arms of the offer that it is a part of, of which there are `whole`.
+        self.places = places  # (K,) of its arms there; None if it is that offer itself
+        self.whole = len(rows) if whole is None else whole
         self._directions = directions
 
     def __len__(self) -> int:
@@ -234,26 +259,26 @@ class ArmsOffer(Offer):
         return self._directions
 
     def restricted(self, mask: ArrayLike) -> ArmsOffer:
-        """Only the arms where `mask` (K,) is true."""
+        """Only the arms where `mask` (K,) is true; what is selected of it is selected of this offer."""
         given = np.asarray(mask)
         if given.shape != (len(self),) or given.dtype != np.bool_ or not given.any():
             raise InvalidInput(f"mask must have {len(self)} truth values, and one that is true, got {shown(mask)}")
-        left = np.flatnonzero(given)
-        return ArmsOffer(
-            self.rows[left],
-            self.directions[left],
-            labels=None if self.labels is None else tuple(self.labels[i] for i in left),
-            context=self.context,
-            places=left if self.places is None else self.places[left],
-            whole=self.whole,
-        )
+        part, left = self.part(np.flatnonzero(given)), np.flatnonzero(given)
+        part.places, part.whole = left if self.places is None else self.places[left], self.whole
+        return part
+
+    def part(self, arms: NDArray[np.int64]) -> ArmsOffer:
+        """Some arms, by their indices, as an offer of their own."""
+        labels = None if self.labels is None else tuple(self.labels[i] for i in arms)
+        return ArmsOffer(self.rows[arms], self.directions[arms], labels=labels, context=self.context)
 
     def maximise(self, score: Score, rng: Any) -> Selection:
         best = best_arm(score, self.directions)
-        return Selection(Shares.even(len(self), best.arms), score=best.value)
+        shares = Shares.even(len(self), best.arms)
+        return Selection(shares if self.places is None else shares.among(self.places, self.whole), score=best.value)
 
     def uniform(self, rng: Any) -> Selection:
-        return Selection(Shares(len(self), (), (), 1.0 / len(self)))
+        return Selection(Shares(len(self), (), (), 1.0 / len(self)).among(self.places, self.whole))
 
 
 class BoxOffer(Offer):

@@ -14,7 +14,7 @@ from mixbandit.sequences.bounded import BoundedMixture
 from mixbandit.sequences.igp import IGPSequence
 from mixbandit.sequences.intersection import RunningIntersection
 from mixbandit.sequences.kernel import KernelMixture
-from mixbandit.sequences.learning import Rewards, checked_rewards, learnt
+from mixbandit.sequences.learning import Rewards, checked_again, checked_rewards, learnt
 from mixbandit.sequences.martingale import MartingaleMixture, MartingaleRule
 from mixbandit.sequences.moment import MERGED, Moment, as_moment
 from mixbandit.sequences.oful import OFULSequence
@@ -47,6 +47,7 @@ __all__ = [
     "Support",
     "UnknownNoise",
     "as_moment",
+    "checked_again",
     "checked_rewards",
     "learnt",
     "setting",

@@ -37,6 +37,21 @@ def checked_rewards(
     return Rewards(rows, values, weights)
 
 
+def checked_again(belief: Belief[Any], rewards: Rewards) -> Rewards:
+    """Rewards that come from elsewhere as if they had been checked."""
+    rows = belief.model.checked(rewards.rows)
+    values = as_vector(rewards.values, len(rows), "rewards")
+    check_within(values, belief.value_range, "rewards")
+    check_finite(values, "rewards", LARGEST_DATUM)
+    if rewards.weights is None:
+        return Rewards(rows, values)
+    weights = as_vector(rewards.weights, len(rows), "weights")
+    if not (weights > 0.0).all():
+        raise InvalidInput(f"weights must be positive, got {weights.min():g}")
+    check_finite(weights * values, "rewards", LARGEST_DATUM)
+    return Rewards(rows, values, weights)
+
+
 def learnt(belief: B, actions: ArrayLike, rewards: ArrayLike, sigma: ArrayLike | None = None) -> B:
     """The belief after these rewards; the arguments are checked first."""
     return belief.after(*checked_rewards(belief, actions, rewards, sigma))

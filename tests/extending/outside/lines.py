@@ -14,18 +14,29 @@ class LinesJournal:
         self.path = path
 
     def append(self, events, number):
-        with open(self.path, "a+", encoding="utf-8") as file:
+        with open(self.path, "a+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            file.seek(0)
-            if sum(1 for _ in file) != number:
+            kept = _whole_lines(file)
+            file.truncate(len(kept))  # what a crash left of a line was never kept
+            if kept.count(b"\n") != number:
                 return False
-            file.write("".join(to_line(event.state_dict()) + "\n" for event in events))
-            file.flush()
-            os.fsync(file.fileno())
+            try:
+                file.write("".join(to_line(event.state_dict()) + "\n" for event in events).encode())
+                file.flush()
+                os.fsync(file.fileno())
+            except BaseException:
+                file.truncate(len(kept))  # all or none
+                raise
         return True
 
     def since(self, number):
-        if not os.path.exists(self.path):
-            return []
-        with open(self.path, encoding="utf-8") as file:
-            return [Event.family.load(from_line(line)) for line in list(file)[number:]]
+        with open(self.path, "a+b") as file:
+            fcntl.flock(file, fcntl.LOCK_SH)
+            lines = _whole_lines(file).decode().splitlines()[number:]
+        return [Event.family.load(from_line(line)) for line in lines]
+
+
+def _whole_lines(file):
+    file.seek(0)
+    known = file.read()
+    return known[: known.rfind(b"\n") + 1]
