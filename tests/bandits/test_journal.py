@@ -268,3 +268,9 @@ def test_a_refutation_in_a_journal_stands():
     policy.refuted = True
     with pytest.raises(mb.InvalidInput, match="stands"):
         policy.refuted = False
+
+
+@pytest.mark.parametrize("journal", [None, 5, "decisions.db", [], object(), MemoryJournal])
+def test_what_is_no_journal_is_refused(journal):
+    with pytest.raises(mb.InvalidInput, match="journal must be a journal such as MemoryJournal"):
+        make(ARMS).follow(journal)

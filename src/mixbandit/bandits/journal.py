@@ -92,7 +92,9 @@ class Recorded:
 
     def follow(self, journal: Journal, settings: Settings) -> None:
         """Apply the events of a journal that are not in the state yet, and keep further ones in it."""
-        instance_of(journal, Journal, "journal", "a journal such as MemoryJournal(), with append and since")
+        expected = "a journal such as MemoryJournal(), with append and since"
+        if isinstance(instance_of(journal, Journal, "journal", expected), type):
+            raise InvalidInput(f"journal must be {expected}, got the class {shown(journal)}")
         state = self.state
         if state.rounds and not state.seen:
             raise InvalidInput("this policy has decided without a journal, whose events would not lead to its state")
