@@ -38,7 +38,7 @@ print(mb.certify_finalists(list(zip(finalists, values, strict=True)), samples=le
 print("\nA plain grid search that refits the configuration with the best guarantee.")
 grid = {"svc__C": [0.1, 1, 10], "svc__gamma": [0.1, 0.3, 1.0]}
 plain = GridSearchCV(model, grid, refit=mb.best_guaranteed(samples=len(y) // 5)).fit(X, y)
-print(mb.certify(plain, samples=len(y) // 5, rows="fresh", reward_range=(0, 1)))
+print(mb.certify(plain, samples=len(y) // 5, reward_range=(0, 1)))
 
 # The picture.
 fig, (ax,) = figure(width=6.5, height=3.5)

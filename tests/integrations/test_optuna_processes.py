@@ -133,7 +133,7 @@ def check_that_all_say_the_same(study, address):
     assert found.to_json() == said
     assert MixBanditSampler(assumptions=bench.KNOWN).certificate(copy).to_json() == said
     assert answer("-c", SAYS, address) == json.loads(said)
-    options = ("--study", bench.STUDY, "--range", "0", "1", "--samples", "100", "--json")
+    options = ("--study", bench.STUDY, "--range", "0", "1", "--samples", "100", "--rows", "fresh", "--json")
     told = answer("-m", "mixbandit", "certify", address, *options)
     assert told == {**told, **json.loads(said)}
     assert found.trusted
@@ -198,7 +198,7 @@ def test_the_commands_of_the_documentation(server):
     trials = optuna.load_study(study_name=name, storage=bench.opened(address)).trials
     assert 12 <= len(trials) <= 13
     assert {trial.state for trial in trials} == {TrialState.COMPLETE}
-    known = ("--study", name, "--range", "0", "1", "--samples", "100")
+    known = ("--study", name, "--range", "0", "1", "--samples", "100", "--rows", "fresh")
     certify = [sys.executable, "-m", "mixbandit", "certify", address, *known]
     told = subprocess.run(certify, check=True, capture_output=True, text=True).stdout
     assert any(flat(told).startswith(flat(text)) for text in said)  # whoever ended last knew all trials

@@ -12,6 +12,7 @@ MIXTURES = {
     "scaled": lambda rng, scale: mb.Scaled(10.0 ** rng.uniform(-3.0, 4.0)),
     "grid": lambda rng, scale: mb.Grid([0.01, 1.0, scale**2]),
 }
+EPS = np.finfo(float).eps
 SEEDS = [*range(60), *(pytest.param(seed, marks=heavy) for seed in range(60, 1500))]
 # Up to this ratio of the largest eigenvalue to α or to the least one nothing of a direction is lost to rounding. Beyond
 # it bounds are wider than those of features, by what rounding may have hidden.
@@ -74,7 +75,8 @@ def test_bounds_are_those_of_features(seed):
         expected, found = theirs.upper(queries), ours.upper(queries)
         below, above = theirs.lower(queries), ours.lower(queries)
         # Ellipsoids around a centre that rounding moves: there is no set that must contain the other one.
-        tolerance = 1e-9 if kind != "oful" else 1e-8
+        # It moves by about a rounding for each unit of the ratio, differently on every processor.
+        tolerance = 1e-9 if kind != "oful" else max(1e-8, EPS * ratio)
         tolerance = max(tolerance, 1e-17 * ratio if kind == "mixture" else 0.0) if ratio < 1e10 else 1e-6
         size = reach + (np.abs(expected) + np.abs(below) if kind == "oful" else 0.0)
         assert (found >= expected - tolerance * size).all(), ((expected - found) / size.max(), kind, ratio)
