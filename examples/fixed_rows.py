@@ -59,6 +59,6 @@ for row, ((low, high), measured) in enumerate(cases.values()):
 ax.set_yticks(range(len(cases)), cases)
 ax.margins(y=0.25)
 ax.invert_yaxis()
-ax.set(xlim=(0.9, 1.001), xlabel="accuracy (case 2 goes on down to 0)", title="What is known about new rows, at 95 %")
+ax.set(xlim=(0.84, 1.001), xlabel="accuracy (case 2 goes on down to 0)", title="What is known about new rows, at 95 %")
 ax.legend(*(some[:2] for some in ax.get_legend_handles_labels()), loc="lower left")
 save(fig, Path("out/examples/fixed_rows.png"))
