@@ -40,7 +40,7 @@ CORE = """
 import numpy as np
 import mixbandit as mb
 
-known = mb.Assumptions(reward_range=(0, 1), samples=100)
+known = mb.Assumptions(reward_range=(0, 1), samples=100, rows="fresh")
 tuner = mb.Tuner({"x": mb.Float(0, 1), "kind": mb.Categorical(["a", "b"])}, known, rng=0)
 rng = np.random.default_rng(0)
 tuner.optimize(lambda p: rng.binomial(100, 0.9 - 0.1 * (p["kind"] == "b") - 0.2 * (p["x"] - 0.5) ** 2) / 100, 40)
