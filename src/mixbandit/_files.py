@@ -139,7 +139,7 @@ def _kernel() -> str:
 
 
 def _lock(handle: int, *, wait: bool) -> bool:
-    """Lock an open file, if somebody else has it after waiting or not at all; whether that worked."""
+    """Lock a file, optionally waiting; return whether it worked."""
     try:
         import fcntl
 

@@ -20,7 +20,7 @@ class Journal(Protocol):
     """Events in the order in which they happened, numbered from 0 without gaps."""
 
     def append(self, events: Sequence[Event], number: int) -> bool:
-        """Keep these events from `number` on, all or none; False, keeping none, if there are not so many before them.
+        """Keep these events, numbered from `number`, all or none. Return False, keeping none, if that number is taken.
 
         Of several processes that append at once, one succeeds; the others learn what it appended and decide again.
         """
@@ -132,11 +132,12 @@ def recorded(method: Method) -> Method:
 def _keeping_up(kept: Recorded, settings: Settings, call: Callable[[], Any]) -> Any:
     """What the call returns, once it is not overtaken."""
     assert kept.journal is not None
-    known = -1
-    while kept.state.seen != known:
+    kept.follow(kept.journal, settings)
+    while True:
         known = kept.state.seen
-        kept.follow(kept.journal, settings)
         with contextlib.suppress(Overtaken):
             return call()
         kept.follow(kept.journal, settings)
-    raise DamagedState(f"the journal takes nothing after the {known} events that the policy knows: it has others")
+        if kept.state.seen == known:
+            others = f"the {known} events that this policy knows: it has others"
+            raise DamagedState(f"the journal takes nothing after {others}")

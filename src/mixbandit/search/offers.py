@@ -81,7 +81,7 @@ class Shares(NamedTuple):
         return cls(size, tuple(named.tolist()), tuple(given[named].tolist()), rest)
 
     def fitting(self, size: int) -> Shares:
-        """The same, checked as those of a rule must be: for so many arms, none negative, with the sum 1."""
+        """The same, once checked: `size` arms, no negative probability, a sum of 1."""
         if self.size != size:
             raise InvalidInput(f"a rule must give each of {size} arms a probability, got {self.size}")
         if self.rest == 0.0 and self.values == (1.0,) and len(self.arms) == 1 and 0 <= self.arms[0] < size:
@@ -263,7 +263,8 @@ class ArmsOffer(Offer):
         given = np.asarray(mask)
         if given.shape != (len(self),) or given.dtype != np.bool_ or not given.any():
             raise InvalidInput(f"mask must have {len(self)} truth values, and one that is true, got {shown(mask)}")
-        part, left = self.part(np.flatnonzero(given)), np.flatnonzero(given)
+        left = np.flatnonzero(given)
+        part = self.part(left)
         part.places, part.whole = left if self.places is None else self.places[left], self.whole
         return part
 
