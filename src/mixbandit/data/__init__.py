@@ -12,11 +12,13 @@ from mixbandit.data.directions import SAFE_SIZE, are_safe, length, squares
 from mixbandit.data.factor import STATISTICS, Factor, Folded, as_factor, factor_of, numerical_rank, spread_of
 from mixbandit.data.observations import OBSERVATIONS, KernelRidge, KernelSpectrum, Observations, observations_of
 from mixbandit.data.ridge import Ridge
+from mixbandit.data.ridges import RIDGES, Ridges
 from mixbandit.data.sections import Functions, Sections
 from mixbandit.data.spectrum import Decomposed, Ridged, Spectrum, widened
 
 __all__ = [
     "OBSERVATIONS",
+    "RIDGES",
     "SAFE_SIZE",
     "STATISTICS",
     "AlternativeFunctions",
@@ -35,6 +37,7 @@ __all__ = [
     "Ridge",
     "RidgeRegression",
     "Ridged",
+    "Ridges",
     "Sections",
     "Spectrum",
     "are_safe",

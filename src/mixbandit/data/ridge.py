@@ -15,7 +15,7 @@ positive definite and lose half as many digits as V⁻¹ itself would. Rounding 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from mixbandit._checks import Array
 from mixbandit._compiling import Kernel, kernel
 from mixbandit._lazy import blas
 from mixbandit.data.directions import SAFE_SIZE, are_safe, squares
+from mixbandit.data.products import ridge_step
 
 # Bounds come from the ridge alone up to this ratio of the largest entry of V's triangular factor to √α.
 _WELL_CONDITIONED = 1e5
@@ -42,7 +43,7 @@ class Ridge(NamedTuple):
 
     def after(self, row: Array, reward: float, size2: float) -> Ridge:
         """With one more row (d,) of squared length `size2`, and its reward."""
-        step = kernel("mixbandit.data._compiled_ridge.step", _check_step) or _step
+        step = kernel("mixbandit.data._compiled_ridge.step", _check_step) or ridge_step
         columns, theta, white, w, error, norm2 = step(self.root, self.theta, self.white, row, reward)
         return Ridge(
             self.alpha,
@@ -110,24 +111,12 @@ class Ridge(NamedTuple):
         return np.asarray(self.theta + spread * (self.root @ rng.normal(size=len(self.theta))))
 
 
-def _step(root: Array, theta: Array, white: Array, row: Array, reward: float) -> tuple[Any, ...]:
-    """The transposed root, θ̂ and q after a reward; w, its error, and ‖θ̂‖²."""
-    # For vectors of some twenty entries BLAS itself takes a third of the time of numpy's operators.
-    fast = blas()
-    u = fast.dgemv(1.0, root, row, trans=1)
-    w = fast.ddot(u, u)
-    v, stretch = fast.dgemv(1.0, root, u), 1.0 + w
-    error, long = reward - fast.ddot(row, theta), math.sqrt(stretch)
-    new, shrink = fast.daxpy(v, theta.copy(), a=error / stretch), 1.0 / (long * (long + 1.0))
-    changed = fast.dger(-shrink, v, u, a=root)  # a copy: the old one stays
-    moved = fast.daxpy(u, white.copy(), a=reward - shrink * (fast.ddot(u, white) + reward * w))
-    return changed.T, new, moved, w, error, fast.ddot(new, new)
-
-
 def _check_step(compiled: Kernel) -> None:
     """Raise RuntimeError unless compiled code steps as BLAS does; the first call compiles it."""
     root = np.asfortranarray(np.eye(5) + 0.1 * np.cos(np.arange(25.0)).reshape(5, 5))
     theta, white, row = np.sin(np.arange(15.0)).reshape(3, 5)
-    for one, other in zip(compiled(root, theta, white, row, 0.7), _step(root, theta, white, row, 0.7), strict=True):
+    for one, other in zip(
+        compiled(root, theta, white, row, 0.7), ridge_step(root, theta, white, row, 0.7), strict=True
+    ):
         if not np.allclose(one, other, rtol=1e-12, atol=1e-14):
             raise RuntimeError(f"compiled code gives {one}, BLAS {other}")
