@@ -6,13 +6,15 @@ so that sets do not need to.
 """
 
 from mixbandit.data.alternatives import AlternativeFunctions, Alternatives, AlternativeSections, as_alternatives
+from mixbandit.data.arm_directions import ArmDirections, ArmNumbers, flat
 from mixbandit.data.base import Data, RidgeRegression
 from mixbandit.data.cholesky import BlockCholesky, GrowingCholesky, check_factor, is_well_conditioned
 from mixbandit.data.directions import SAFE_SIZE, are_safe, length, squares
 from mixbandit.data.factor import STATISTICS, Factor, Folded, as_factor, factor_of, numerical_rank, spread_of
 from mixbandit.data.observations import OBSERVATIONS, KernelRidge, KernelSpectrum, Observations, observations_of
+from mixbandit.data.recovered import Recovered
 from mixbandit.data.ridge import Ridge
-from mixbandit.data.ridges import RIDGES, Ridges
+from mixbandit.data.ridges import RIDGES, About, Ridges
 from mixbandit.data.sections import Functions, Sections
 from mixbandit.data.spectrum import Decomposed, Ridged, Spectrum, widened
 
@@ -21,9 +23,12 @@ __all__ = [
     "RIDGES",
     "SAFE_SIZE",
     "STATISTICS",
+    "About",
     "AlternativeFunctions",
     "AlternativeSections",
     "Alternatives",
+    "ArmDirections",
+    "ArmNumbers",
     "BlockCholesky",
     "Data",
     "Decomposed",
@@ -34,6 +39,7 @@ __all__ = [
     "KernelRidge",
     "KernelSpectrum",
     "Observations",
+    "Recovered",
     "Ridge",
     "RidgeRegression",
     "Ridged",
@@ -45,6 +51,7 @@ __all__ = [
     "as_factor",
     "check_factor",
     "factor_of",
+    "flat",
     "is_well_conditioned",
     "length",
     "numerical_rank",

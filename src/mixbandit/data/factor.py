@@ -22,10 +22,11 @@ import numpy as np
 
 from mixbandit._checks import LARGEST_DATUM, LARGEST_MULTIPLIER, Array, nonnegative
 from mixbandit._lazy import blas, lapack, lazy
-from mixbandit._schema import Fields, array, checked, count, integer, real, record, require
+from mixbandit._schema import Fields, Since, array, checked, count, integer, real, record, require
 from mixbandit.data.base import Data
 from mixbandit.data.ridge import Ridge
 from mixbandit.data.spectrum import Spectrum
+from mixbandit.data.triangular import folded_in, ridge_of, svd
 
 _EPS = float(np.finfo(np.float64).eps)
 # Rows wait in a buffer of this many before they are folded into the factor for good. A query folds them
@@ -41,15 +42,16 @@ _NOTHING = 1e-50
 # An eigenvalue of ΦᵀΦ below this multiple of α is as good as 0. The length of V⁻¹ is known to at least this precision
 # wherever ridge regression is accurate.
 _LITTLE, _LENGTH_ROUNDING = 0.01, 1e-6
-# Panel width of LAPACK's triangular-pentagonal QR; 8 was fastest for d = 20 and d = 100.
-_PANEL = 8
 
 
 class Folded:
     """A triangular factor that has taken in all its rows, with what was derived from it."""
 
-    def __init__(self, matrix: Array, count: int) -> None:
+    is_at_hand = True  # False: the matrix takes a decomposition, and ridge regression at most multipliers does, too
+
+    def __init__(self, matrix: Array, count: int, error: float = 0.0) -> None:
         self.matrix, self.count = matrix, count
+        self.error = error  # at most its relative error, beyond that of a factorisation
         self.ridges: dict[float, Ridge] = {}
         self.derived: dict[Any, Any] = {}  # by rules
 
@@ -97,7 +99,7 @@ class Folded:
         known = self.ridges.get(alpha)
         if known is None:
             _make_room(self.ridges)
-            known = self.ridges[alpha] = _ridge(self.matrix, alpha)
+            known = self.ridges[alpha] = ridge_of(self.matrix, alpha)
         return known
 
 
@@ -164,7 +166,7 @@ class Factor(Data):
     def __getstate__(self) -> dict[str, Any]:
         # Caches are rebuilt on demand.
         kept = {name: value for name, value in self.__dict__.items() if name not in ("factor", "spectrum")}
-        folded = Folded(self.folded.matrix, self.folded.count)
+        folded = Folded(self.folded.matrix, self.folded.count, self.folded.error)
         buffer = None if self._buffer is None else self._buffer.first(self._waiting)
         return {**kept, "derived": {}, "_ridges": {}, "folded": folded, "_buffer": buffer}
 
@@ -184,8 +186,8 @@ class Factor(Data):
             matrix = folded.matrix
             for start in range(0, n, _CHUNK_ROWS):
                 part = slice(start, start + _CHUNK_ROWS)
-                matrix = _fold(matrix, np.column_stack((features[part], rewards[part])))
-            folded = Folded(matrix, folded.count + n)
+                matrix = folded_in(matrix, np.column_stack((features[part], rewards[part])))
+            folded = Folded(matrix, folded.count + n, folded.error)
         else:
             # Rows of a value that another one has extended already are copied.
             if buffer is None or buffer.used != waiting:
@@ -204,7 +206,7 @@ class Factor(Data):
 
     def _settled(self) -> Folded:
         """Everything seen, folded in for good."""
-        return self.folded if not self._waiting else Folded(self.factor, self.count)
+        return self.folded if not self._waiting else Folded(self.factor, self.count, self.folded.error)
 
     def merge(self, other: Factor, memory: Any = None) -> Factor:
         """Both data sets together, by QR of the stacked factors."""
@@ -212,7 +214,11 @@ class Factor(Data):
             self.dim,
             count=self.count + other.count,
             weight2=self.weight2 + other.weight2,
-            folded=Folded(_fold(self.factor, other.factor), self.count + other.count),
+            folded=Folded(
+                folded_in(self.factor, other.factor),
+                self.count + other.count,
+                max(self.folded.error, other.folded.error),
+            ),
             memory=memory,
         )
 
@@ -221,15 +227,22 @@ class Factor(Data):
         """The upper-triangular factor C of everything seen, (d+1, d+1); rows may be zero while t ≤ d."""
         if self._buffer is None or not self._waiting:
             return self.folded.matrix
-        return _fold(self.folded.matrix, self._buffer.rows[: self._waiting])
+        return folded_in(self.folded.matrix, self._buffer.rows[: self._waiting])
+
+    @property
+    def sizes2(self) -> tuple[float, float]:
+        """The squared lengths of Φ, as a vector, and of r."""
+        inside2, rewards2 = self.folded.sizes2
+        if self._buffer is None:
+            return inside2, rewards2
+        more = self._buffer.totals[self._waiting]
+        return inside2 + more[0], rewards2 + more[1]
 
     def rounding(self, reach: float) -> float:
         """How far the factor's residual ‖Φθ − r‖ at parameters of norm `reach` may be from the true one."""
-        inside2, rewards2 = self.folded.sizes2
-        if self._buffer is not None:
-            more = self._buffer.totals[self._waiting]
-            inside2, rewards2 = inside2 + more[0], rewards2 + more[1]
-        return 4.0 * math.sqrt(self.dim) * _EPS * (math.sqrt(inside2) * reach + math.sqrt(rewards2))
+        inside2, rewards2 = self.sizes2
+        relative = 4.0 * math.sqrt(self.dim) * _EPS + self.folded.error
+        return relative * (math.sqrt(inside2) * reach + math.sqrt(rewards2))
 
     @property
     def residual(self) -> float:
@@ -256,7 +269,7 @@ class Factor(Data):
             rewards = rewards - rows @ shift
         if root is not None:
             rows = rows @ root
-        left, singular, right = _svd(rows)
+        left, singular, right = svd(rows)
         z = left.T @ rewards
         rank = numerical_rank(singular, self.dim)
         outside = float(unexplained @ unexplained)
@@ -302,6 +315,7 @@ class Factor(Data):
             "weight2": self.weight2,
             "factor": self.folded.matrix.copy(),
             "buffer": waiting.copy(),
+            **({"error": self.folded.error} if self.folded.error else {}),
         }
 
     @classmethod
@@ -312,7 +326,7 @@ class Factor(Data):
         folded, buffer = np.array(stored["factor"], order="F"), _Buffer(dim + 1)
         buffer.add(waiting[:, :-1], waiting[:, -1])
         options = {"count": stored["count"], "weight2": stored["weight2"], "waiting": len(waiting), "memory": memory}
-        settled = Folded(folded, stored["count"] - len(waiting))
+        settled = Folded(folded, stored["count"] - len(waiting), stored["error"])
         return cls(dim, folded=settled, buffer=buffer, **options)
 
 
@@ -343,20 +357,11 @@ STATISTICS = record(
         "weight2": real(_squares),
         "factor": array(None, None),
         "buffer": array(None, None),
+        "error": Since(real(nonnegative), 0.0),
     },
     _check_statistics,
 )
 """The state of a `Factor`."""
-
-
-def _svd(rows: Array) -> tuple[Array, Array, Array]:
-    """The thin singular value decomposition, like numpy's but without its overhead."""
-    if not rows.size:
-        return np.empty((len(rows), 0)), np.empty(0), np.empty((0, rows.shape[1]))
-    left, singular, right, info = lapack().dgesdd(rows, compute_uv=1, full_matrices=0)
-    if info != 0:
-        raise RuntimeError(f"LAPACK's dgesdd returned {info}: the singular values did not converge")
-    return left, singular, right
 
 
 def numerical_rank(singular: Array, dim: int) -> int:
@@ -365,42 +370,6 @@ def numerical_rank(singular: Array, dim: int) -> int:
         return 0
     threshold = max(dim * _EPS * float(singular[0]), _NOTHING)
     return len(singular) if singular[-1] > threshold else int(np.count_nonzero(singular > threshold))
-
-
-def _fold(factor: Array, rows: Array) -> Array:
-    """The triangular factor of `factor` stacked on `rows`; the arguments are left as they are."""
-    # The zero: `rows` is a full rectangle, without a triangular part.
-    folded, _, _, info = lapack().dtpqrt(0, min(_PANEL, len(factor)), factor, rows)
-    if info != 0:
-        raise RuntimeError(f"LAPACK's dtpqrt refused argument {-info}")
-    return np.asarray(folded)
-
-
-def _ridge(factor: Array, alpha: float) -> Ridge:
-    """Ridge regression at α, by QR of the factor stacked on √αI."""
-    d, root_alpha = len(factor) - 1, math.sqrt(alpha)
-    penalty = np.zeros((d, d + 1), order="F")
-    penalty.ravel(order="F")[: d * d : d + 1] = root_alpha
-    # The d: the penalty is upper trapezoidal, and stays so while it is folded in.
-    folded, _, _, info = lapack().dtpqrt(d, min(_PANEL, d + 1), factor, penalty)
-    if info != 0:
-        raise RuntimeError(f"LAPACK's dtpqrt refused argument {-info}")
-    triangle = folded[:d, :d]
-    inverse, info = lapack().dtrtri(triangle)
-    if info != 0:
-        raise RuntimeError(f"LAPACK's dtrtri returned {info}")
-    white = folded[:d, d].copy()
-    theta = inverse @ white
-    return Ridge(
-        alpha,
-        inverse,
-        theta,
-        white,
-        2.0 * float(np.add.reduce(np.log(np.abs(triangle.diagonal()) / root_alpha))),
-        float(folded[d, d]) ** 2,
-        float(np.maximum.reduce(np.abs(triangle), axis=None)) ** 2,
-        float(theta @ theta),
-    )
 
 
 def _make_room(ridges: dict[float, Any]) -> None:

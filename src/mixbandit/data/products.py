@@ -37,7 +37,7 @@ def ridge_step(
 ) -> tuple[Any, ...]:
     """A step of ridge regression, as `Ridge.after` makes it: the transposed root, θ̂ and q; w, the error, and ‖θ̂‖².
 
-    `in_place` overwrites the root, which must be in Fortran's order.
+    `in_place` overwrites the root, which must be in Fortran's order, θ̂ and q.
     """
     fast, d = blas(), len(row)
     group = max(MOST_ENTRIES // d, 1)
@@ -53,7 +53,9 @@ def ridge_step(
     w = fast.ddot(u, u)
     stretch = 1.0 + w
     error, long = reward - fast.ddot(row, theta), math.sqrt(stretch)
-    new, shrink = fast.daxpy(v, theta.copy(), a=error / stretch), 1.0 / (long * (long + 1.0))
+    # BLAS overwrites the vector that it adds to.
+    theta, white = (theta, white) if in_place else (theta.copy(), white.copy())
+    new, shrink = fast.daxpy(v, theta, a=error / stretch), 1.0 / (long * (long + 1.0))
     if d <= group:
         changed = fast.dger(-shrink, v, u, a=root, overwrite_a=in_place)
     else:
@@ -61,5 +63,5 @@ def ridge_step(
         for start in range(0, d, group):
             part = slice(start, start + group)
             fast.dger(-shrink, v, u[part], a=changed[:, part], overwrite_a=1)
-    moved = fast.daxpy(u, white.copy(), a=reward - shrink * (fast.ddot(u, white) + reward * w))
+    moved = fast.daxpy(u, white, a=reward - shrink * (fast.ddot(u, white) + reward * w))
     return changed.T, new, moved, w, error, fast.ddot(new, new)

@@ -14,19 +14,23 @@ that old values stay, and a step costs the same however many arms there are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mixbandit._checks import Array, positive
+from mixbandit._lazy import blas, lapack
 from mixbandit._schema import array, checked, integer, real, record, require
 from mixbandit.data.products import MOST_ENTRIES, ridge_step, times
 from mixbandit.data.ridge import Ridge
 
 # A group is copied at every step: this many numbers take about as long as the rest of it.
 _GROUP_ENTRIES = 32768
+# The products of several rows are made for this many numbers at once.
+_PRODUCT_ENTRIES = 131072
 # Each step may leave an error of this size, relative to the lengths of what it computes with.
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -42,6 +46,14 @@ class _Group(NamedTuple):
 
     stack: Array  # (m, d+2, d): the rows of W_kᵀ, then θ̂_k, then q_k
     numbers: Array  # (m, 6)
+
+
+class About(NamedTuple):
+    """What is known of an arm besides its ridge regression."""
+
+    size2: float  # the sum of squared lengths of its rows
+    slack: float  # at least the relative error of W
+    rewards: int  # how many there were
 
 
 class Ridges:
@@ -69,19 +81,36 @@ class Ridges:
             self.alpha, stack[:d].T, stack[d], stack[d + 1], numbers[LOG_DET], numbers[LOSS], peak2, numbers[NORM2]
         )
 
-    def numbers_of(self, arm: int) -> list[float]:
-        """What is known of one arm besides its matrix."""
+    def about(self, arm: int) -> About:
+        """What is known of one arm besides its ridge regression."""
         group, place = self._find(arm)
-        found: list[float] = group.numbers[place].tolist()
-        return found
+        _, _, size2, _, slack, count = group.numbers[place].tolist()
+        return About(size2, slack, int(count))
 
     def measured(self, row: Array, arms: NDArray[np.int64] | None = None) -> tuple[Array, Array]:
         """φᵀθ̂_k and w of one direction (d,) for all arms, or for some, given in increasing order; (K,) each."""
-        stacks = self._stacks(arms)
-        if len(stacks) == 1:
-            return self._measured(stacks[0], row)
-        found = [self._measured(stack, row) for stack in stacks]
+        if arms is None and len(self._groups) == 1:
+            return self._measured(self._groups[0].stack, row)
+        found = [self._measured(stack, row) for stack in self._stacks(arms)]
         return np.concatenate([mean for mean, _ in found]), np.concatenate([w for _, w in found])
+
+    def measured_many(self, rows: Array, arms: NDArray[np.int64] | None = None) -> tuple[Array, Array]:
+        """`measured` of several directions (n, d), bit for bit the same; (n, K) each."""
+        parts = [self._measured_many(stack, rows) for stack in self._stacks(arms)]
+        return np.concatenate([mean for mean, _ in parts], axis=1), np.concatenate([w for _, w in parts], axis=1)
+
+    def measured_rows(self, arm: int, rows: Array) -> tuple[Array, Array]:
+        """φᵀθ̂_k and w of several directions (n, d) for one arm; (n,) each."""
+        group, place = self._find(arm)
+        matrix, d = group.stack[place], self.dim
+        if d * (d + 2) > MOST_ENTRIES:
+            found = np.array([times(matrix, row) for row in rows]).reshape(len(rows), d + 2)
+        else:
+            found, most = np.empty((len(rows), d + 2)), _PRODUCT_ENTRIES // (d * (d + 2))
+            for start in range(0, len(rows), most):  # OpenBLAS uses threads from 262,144 multiplications on
+                np.matmul(rows[start : start + most], matrix.T, out=found[start : start + most])
+        inside = found[:, :d]
+        return found[:, d], _dots(inside, inside)
 
     def measured_each(self, rows: Array, arms: NDArray[np.int64]) -> tuple[Array, Array]:
         """φᵀθ̂_k and w of directions (n, d), each for an arm of its own (n,); in any order, (n,) each."""
@@ -102,20 +131,33 @@ class Ridges:
 
     def after(self, arm: int, row: Array, reward: float) -> Ridges:
         """With one more row (d,) of an arm, and its reward."""
+        return self.learnt(arm, row, reward)[0]
+
+    def learnt(self, arm: int, row: Array, reward: float) -> tuple[Ridges, float]:
+        """`after`, and e²/(1 + w), e being the error before it."""
         home, place = divmod(arm, self._room)
-        group, d = self._groups[home], self.dim
-        stack, numbers = group.stack.copy(), group.numbers.copy()
-        own, known = stack[place], numbers[place]
-        _, own[d], own[d + 1], w, error, norm2 = ridge_step(own[:d].T, own[d], own[d + 1], row, reward, in_place=True)
-        size2 = float(row @ row)
-        known += (
-            np.log1p(w), error * error / (1.0 + w), size2, 0.0,
-            # u = Wᵀφ is known up to eps·‖W‖‖φ‖, and W moves along u by u/(1 + w).
-            8.0 * d * _EPS * (1.0 + np.sqrt(size2 / self.alpha * w) / (1.0 + w)), 1.0,
-        )  # fmt: skip
-        known[NORM2] = norm2
-        groups = (*self._groups[:home], _Group(stack, numbers), *self._groups[home + 1 :])
-        return Ridges(self.alpha, d, groups)
+        before = self._groups
+        own = _Group(before[home].stack.copy(), before[home].numbers.copy())
+        lost = _step(*own, place, row, reward, self.alpha)
+        return Ridges(self.alpha, self.dim, (*before[:home], own, *before[home + 1 :])), lost
+
+    def stepped(
+        self, arms: Sequence[int], rows: Sequence[Array] | Array, rewards: Sequence[float]
+    ) -> tuple[Ridges, list[float]]:
+        """`learnt` with several rows, each of an arm of its own, one after the other: the same, bit for bit.
+
+        A group is copied once, however many of its arms learn.
+        """
+        groups, errors, room = list(self._groups), [], self._room
+        copied: dict[int, _Group] = {}
+        for arm, row, reward in zip(arms, rows, rewards, strict=True):
+            home = arm // room
+            own = copied.get(home)
+            if own is None:
+                stack, numbers = groups[home]
+                own = copied[home] = groups[home] = _Group(stack.copy(), numbers.copy())
+            errors.append(_step(own.stack, own.numbers, arm - home * room, row, reward, self.alpha))
+        return Ridges(self.alpha, self.dim, tuple(groups)), errors
 
     def extended(self, more: int) -> Ridges:
         """With more arms, of which nothing is known."""
@@ -136,11 +178,19 @@ class Ridges:
         new_dim = len(change)
         unknown = Ridges(self.alpha, new_dim).extended(len(self))
         stack, numbers = unknown._flat()
-        old, known = self._flat()
+        known = self.numbers
         seen = np.flatnonzero(known[:, COUNT])
         for arm in seen:  # in a loop, because a batch of large matrices would take much memory
-            stack[arm], numbers[arm] = _mapped(old[arm], known[arm], self.alpha, change)
+            stack[arm], numbers[arm] = _mapped(self.of(int(arm)), known[arm], change)
         return Ridges._of_flat(self.alpha, new_dim, stack, numbers)
+
+    def replaced(self, arm: int, ridge: Ridge, about: About) -> Ridges:
+        """With another ridge regression, at the same α, for one arm."""
+        home, place = divmod(arm, self._room)
+        stack, numbers = self._groups[home].stack.copy(), self._groups[home].numbers.copy()
+        stack[place] = np.vstack((ridge.root.T, ridge.theta, ridge.white))
+        numbers[place] = ridge.log_det, ridge.loss, about.size2, ridge.norm2, about.slack, about.rewards
+        return Ridges(self.alpha, self.dim, (*self._groups[:home], _Group(stack, numbers), *self._groups[home + 1 :]))
 
     def state_dict(self) -> dict[str, Any]:
         stack, numbers = self._flat()
@@ -189,26 +239,71 @@ class Ridges:
         inside = found[:, :d]
         return found[:, d], _dots(inside, inside)
 
+    def _measured_many(self, stack: Array, rows: Array) -> tuple[Array, Array]:
+        d, n, size = self.dim, len(rows), len(stack)
+        if d * (d + 2) > MOST_ENTRIES:
+            parts = [self._measured(stack, row) for row in rows]
+            return np.reshape([mean for mean, _ in parts], (n, size)), np.reshape([w for _, w in parts], (n, size))
+        mean, w = np.empty((n, size)), np.empty((n, size))
+        most = max(_PRODUCT_ENTRIES // max(size * (d + 2), 1), 1)
+        for start in range(0, n, most):
+            part = slice(start, start + most)
+            found = np.matmul(stack, rows[part, None, :, None])[..., 0]  # one product per arm and row, as of one row
+            mean[part], w[part] = found[..., d], _dots(found[..., :d], found[..., :d])
+        return mean, w
 
-def _mapped(matrix: Array, known: Array, alpha: float, change: Array) -> tuple[Array, Array]:
+
+def _step(stack: Array, numbers: Array, place: int, row: Array, reward: float, alpha: float) -> float:
+    """A step of one arm, in place; returns e²/(1 + w)."""
+    own, known, d = stack[place], numbers[place], len(row)
+    _, _, _, w, error, norm2 = ridge_step(own[:d].T, own[d], own[d + 1], row, reward, in_place=True)
+    size2, lost = float(row @ row), error * error / (1.0 + w)
+    known[LOG_DET] += math.log1p(w)
+    known[LOSS] += lost
+    known[SIZE2] += size2
+    known[NORM2] = norm2
+    # u = Wᵀφ is known up to eps·‖W‖‖φ‖, and W moves along u by u/(1 + w).
+    known[SLACK] += 8.0 * d * _EPS * (1.0 + math.sqrt(size2 / alpha * w) / (1.0 + w))
+    known[COUNT] += 1.0
+    return float(lost)
+
+
+def _mapped(ridge: Ridge, known: Array, change: Array) -> tuple[Array, Array]:
     """One arm's matrix and numbers after a linear change of its rows."""
-    d = matrix.shape[1]
-    half = np.linalg.inv(matrix[:d])  # V = W⁻ᵀW⁻¹, and matrix[:d] = Wᵀ
-    moment = change @ (half @ matrix[d + 1])
-    gram = change @ (half @ half.T - alpha * np.eye(d)) @ change.T
-    wide = len(change)
-    values, vectors = np.linalg.eigh(0.5 * (gram + gram.T))
-    spread = np.maximum(values, 0.0) + alpha  # no rounding error makes a Gram matrix negative
-    new = np.empty((wide + 2, wide))
-    new[:wide] = (vectors / np.sqrt(spread)).T
-    new[wide + 1] = new[:wide] @ moment
-    new[wide] = new[wide + 1] @ new[:wide]
-    total = known[LOSS] + float(matrix[d + 1] @ matrix[d + 1])  # rᵀr
-    numbers = known.copy()
-    numbers[LOG_DET] = float(np.log(spread / alpha).sum())
-    numbers[LOSS] = max(total - float(new[wide + 1] @ new[wide + 1]), 0.0)
-    numbers[SIZE2], numbers[NORM2] = float(np.maximum(values, 0.0).sum()), float(new[wide] @ new[wide])
-    return new, numbers
+    inverse, alpha, wide = np.linalg.inv(ridge.root), ridge.alpha, len(change)
+    moment = change @ (ridge.white @ inverse)
+    gram = blas().dsyrk(1.0, inverse, trans=1)  # V = W⁻ᵀW⁻¹, its upper triangle
+    gram = np.triu(gram) + np.triu(gram, 1).T
+    gram.flat[:: len(gram) + 1] -= alpha
+    gram = _between(change, gram)
+    size2 = max(float(np.trace(gram)), 0.0)
+    gram.flat[:: wide + 1] += alpha
+    lower, info = lapack().dpotrf(gram, lower=1, clean=1)
+    if info:  # rounding errors outweigh α
+        values, vectors = np.linalg.eigh(gram)
+        lower = np.asarray(np.linalg.qr((vectors * np.sqrt(np.maximum(values, alpha))).T, mode="r")).T
+    root, info = lapack().dtrtri(lower, lower=1)  # V = LLᵀ, W = L⁻ᵀ
+    if info:
+        raise RuntimeError(f"LAPACK's dtrtri returned {info}")
+    white = root @ moment
+    theta = white @ root
+    numbers, total = known.copy(), ridge.loss + float(ridge.white @ ridge.white)  # rᵀr
+    numbers[LOG_DET] = 2.0 * float(np.log(np.abs(lower.diagonal()) / math.sqrt(alpha)).sum())
+    numbers[LOSS], numbers[NORM2] = max(total - float(white @ white), 0.0), float(theta @ theta)
+    numbers[SIZE2] = size2
+    return np.vstack((root, theta, white)), numbers
+
+
+def _between(change: Array, gram: Array) -> Array:
+    """A K Aᵀ. Changes of scale only stretch and shift: outside the first column A has one entry in a row at most."""
+    others = change[:, 1:]
+    if np.count_nonzero(others) > len(change) or np.count_nonzero(others, axis=1).max(initial=0) > 1:
+        return np.asarray(change @ gram @ change.T)
+    place = np.abs(others).argmax(axis=1) + 1 if others.shape[1] else np.zeros(len(change), dtype=np.int64)
+    stretch = change[np.arange(len(change)), place] if others.shape[1] else np.zeros(len(change))
+    shift = change[:, 0]
+    left = stretch[:, None] * gram[place] + shift[:, None] * gram[0]
+    return np.asarray(left[:, place] * stretch + left[:, :1] * shift)
 
 
 def _check_ridges(stored: dict[str, Any], where: str) -> None:
