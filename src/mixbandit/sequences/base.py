@@ -277,6 +277,18 @@ class ConfidenceSequence(Storable):
         new._home = OwnHome(self.moment)
         return new
 
+    def restated(self, **changes: Any) -> Self:
+        """A sequence of this kind before any reward, with some of its settings changed: `restated(delta=0.01)`."""
+        known = {name: getattr(self, name) for name in self.schema.fields}
+        unknown = next((name for name in changes if name not in known), None)
+        if unknown is not None:
+            raise InvalidInput(f"{type(self).__name__} has no setting {unknown!r}, only {', '.join(known)}")
+        return self._restated({**known, **changes})
+
+    def _restated(self, settings: dict[str, Any]) -> Self:
+        model: Any = self.moment.model
+        return type(self)(model, **settings)
+
     def settings(self) -> dict[str, Any]:
         """All settings of this sequence, without its data: as plain values, except what is code."""
         kind = {"type": type(self).__name__, "version": STATE_VERSION, **self.moment.model.state_dict()}

@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING
 from mixbandit._lazy import lazy
 from mixbandit.data import Data
 from mixbandit.errors import InvalidInput
-from mixbandit.sequences.refutation import Audit
+from mixbandit.sequences.refutation import Audit, is_due
 from mixbandit.sequences.response import Response
 from mixbandit.sequences.rules import Rule
 from mixbandit.sequences.suspects import is_time_to_test
 
 if TYPE_CHECKING:
     from mixbandit.sets import ConfidenceSet
+
+
+EMPTY = "the confidence set is empty"
+SUSPECTED = "functions that the model does not allow predict the rewards far better"
 
 
 class Tested:
@@ -40,14 +44,19 @@ class Tested:
 
     @property
     def refutation(self) -> str | None:
-        """What refutes the assumptions, in words; None if nothing does."""
-        return "the confidence set is empty" if self.is_empty else None
+        """What refutes the assumptions, in words; None if nothing does, by any test that is made at this time."""
+        return EMPTY if self.is_empty else None
+
+    @property
+    def full_refutation(self) -> str | None:
+        """The same by all tests, however long they take."""
+        return self.refutation
 
     @property
     def seen_refuted(self) -> bool:
         """Whether a test has been made already, and refutes the assumptions."""
         known = vars(self)
-        return bool(known.get("is_empty") or known.get("noise_refuted") or known.get("suspect_refuted"))
+        return any(known.get(test) for test in ("is_empty", "noise_refuted", "_too_noisy", "suspect_refuted"))
 
     def audit(self) -> Audit:
         """What the data say about the assumptions."""
@@ -60,6 +69,7 @@ class Examined(Tested):
     rule: Rule
     response: Response
     data: Data
+    latest: int = 1  # how many rewards came last, all at once
 
     @lazy
     def is_empty(self) -> bool:
@@ -82,7 +92,15 @@ class Examined(Tested):
     @property
     def is_refuted(self) -> bool:
         """Whether the data refute the assumptions, by any test that is made at this time."""
-        return self.is_empty or self.noise_refuted or (is_time_to_test(self.data.count) and self.suspect_refuted)
+        return self.is_empty or self._too_noisy or (is_time_to_test(self.data.count) and self.suspect_refuted)
+
+    @lazy
+    def _too_noisy(self) -> bool:
+        """The noise test as rounds make it: a decomposition is made at some times only."""
+        known = self.rule.noise_glance(self.data)
+        if known is None:
+            known = is_due(self.data.count, self.latest) and self.noise_refuted
+        return known
 
     @property
     def is_trusted(self) -> bool:
@@ -91,14 +109,17 @@ class Examined(Tested):
 
     @property
     def refutation(self) -> str | None:
-        """What refutes the assumptions, in words; None if nothing does."""
+        if self._too_noisy and not self.is_empty:
+            return self.rule.too_noisy
+        return self.full_refutation if self.is_refuted else None
+
+    @property
+    def full_refutation(self) -> str | None:
         if self.is_empty:
-            return "the confidence set is empty"
+            return EMPTY
         if self.noise_refuted:
             return self.rule.too_noisy
-        if is_time_to_test(self.data.count) and self.suspect_refuted:
-            return "functions that the model does not allow predict the rewards far better"
-        return None
+        return SUSPECTED if self.suspect_refuted else None
 
     def audit(self) -> Audit:
         """What the data say about the assumptions."""

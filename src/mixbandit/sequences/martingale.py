@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from mixbandit._checks import Array, as_range, multiplier, nonnegative, positive, probability, shown
 from mixbandit._lazy import setting
 from mixbandit._schema import Since, record, require
-from mixbandit.data import Data, Ridge, RidgeRegression, factor_of, spread_of, widened
+from mixbandit.data import Data, Factor, Ridge, RidgeRegression, factor_of, spread_of, widened
 from mixbandit.errors import InvalidInput
 from mixbandit.features import FeatureMap
 from mixbandit.kernels import Kernel, as_kernel
@@ -17,8 +17,9 @@ from mixbandit.mixtures import COST, Cost, Forecaster, Mixture, Prequential, Sta
 from mixbandit.models import DataModel, KernelListModel, as_model
 from mixbandit.sequences.base import ResidualBallSequence, shared
 from mixbandit.sequences.quick import Stated, krylov_ball
-from mixbandit.sequences.refutation import NoiseTest, parts_of_tests, scales_of
+from mixbandit.sequences.refutation import Glimpse, NoiseTest, parts_of_tests, scales_of
 from mixbandit.sequences.response import Affine
+from mixbandit.sequences.ridge_only import RidgeOnly
 from mixbandit.sequences.rules import BallRule, looks_quiet, require_order_free
 from mixbandit.sequences.suspects import SuspectTest
 from mixbandit.sets import (
@@ -168,17 +169,16 @@ class MartingaleRule(BallRule):
         return SpectralEllipsoid(data.spectrum, self.ridge_alpha, radius**2)
 
     def noise_refuted(self, data: Data) -> bool:
-        own = None if factor_of(data) is None else _own(self, data)
-        if own is not None:  # the usual case, in short
-            loss = data.loss(own.ridge.alpha)
-            paid = loss if own.ridge.alpha <= self._noise.least_alpha else data.early_residual
-            if not self._noise.may_refute(max(loss + own.towards, 0.0), paid, data.count):
-                return False
+        known = self.noise_glance(data)
+        return self._noise.refutes(data.spectrum, data.count, self.deviation(data)) if known is None else known
+
+    def noise_glance(self, data: Data) -> bool | None:
+        factor, own = factor_of(data), _own(self, data)
+        if factor is not None and own is not None:  # the usual case, in short
+            return self._noise.glance(_glimpse(factor, own), data.count)
         # Without a set, as for closed forms, ridge regression is at hand and singular values are not.
         at_hand = not isinstance(data.derived.get(self), ResidualBall)
-        if at_hand and looks_quiet(data, self._noise, _at_hand(self, data)):
-            return False
-        return self._noise.refutes(data.spectrum, data.count, self.deviation(data))
+        return False if at_hand and looks_quiet(data, self._noise, _at_hand(self, data)) else None
 
     def left(self, data: Data) -> tuple[int, ...]:
         """Which kernels are not refuted: the only one, unless its set is empty."""
@@ -190,6 +190,11 @@ class MartingaleRule(BallRule):
         alphas = list(_at_hand(self, data))
         near = min((data.near_residual(alpha, self.norm_bound) for alpha in alphas), default=math.inf)
         return self._suspected.refutes(data, near, self.deviation(data))
+
+    def ridge_only(self) -> RidgeOnly | None:
+        if self.dim is None or self.ridge_alpha is None or self.misspecification or self._suspected is not None:
+            return None
+        return RidgeOnly(self.ridge_alpha, self.sigma, self.norm_bound, self.delta_term, self._noise)
 
     def log_evalue(self, data: Data, theta: Array) -> float:
         if self.misspecification:
@@ -225,6 +230,11 @@ def _own(rule: MartingaleRule, data: Data) -> _Own | None:
         data.derived[key] = _Own(ridge, allowed, towards, occupied) if ridge.is_accurate else None
     found: _Own | None = data.derived[key]
     return found
+
+
+def _glimpse(data: Factor, own: _Own) -> Glimpse:
+    ridge = own.ridge
+    return Glimpse(ridge.alpha, data.loss(ridge.alpha), ridge.norm2, own.towards, data.sizes2[0], data.dim)
 
 
 def _set_from_ridge(rule: MartingaleRule, data: Data) -> KrylovBall | None:

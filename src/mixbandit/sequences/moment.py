@@ -8,12 +8,13 @@ import numpy as np
 
 from mixbandit._checks import LARGEST_DATUM, Array, multipliers
 from mixbandit._lazy import lazy, setting
-from mixbandit.data import Data, observations_of
+from mixbandit.data import Data, Factor, observations_of
 from mixbandit.errors import InvalidInput
 from mixbandit.models import DataModel
 from mixbandit.sequences.belief import Belief, Multiplier
 from mixbandit.sequences.examined import Examined
 from mixbandit.sequences.response import Response
+from mixbandit.sequences.ridge_only import RidgeOnly
 from mixbandit.sequences.rules import Rule
 from mixbandit.sets import ConfidenceSet, Ellipsoid, Point, Tightest
 
@@ -100,12 +101,22 @@ class Moment(Examined, Belief[Any]):
             phi = self.model.directions(rows)
             self.model.check_learnable(phi, weights)
         data = self.rule.learn(self.data, rows, phi, rewards, weights)
-        return self.of_width(rows.shape[1]).with_data(data)
+        new = self.of_width(rows.shape[1]).with_data(data)
+        if len(rows) != 1:
+            new.latest = len(rows)
+        return new
 
     def after_choice(self, row: Array, direction: Any, reward: Array) -> Self:
         if self.beyond is not None or self.model.dim is None:
             return self.after(row, reward)
         return self.with_data(self.rule.learn(self.data, row, direction, reward, None))
+
+    def ridge_only(self) -> RidgeOnly | None:
+        return self.rule.ridge_only()
+
+    def recovered(self, data: Factor) -> Self:
+        data.memory = self.data.memory
+        return self.with_data(data)
 
     def summed_up(self, root: Array) -> Self:
         expected = root @ self.closed_form.centre

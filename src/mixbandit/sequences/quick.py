@@ -66,7 +66,7 @@ def krylov_ball(
     start, excess, smallest = _typical(folded, own.alpha, stated)
     view = _view(own, own, allowed, stated.norm_bound, smallest, start, 0.0)
     nearest, views = own, (view,)
-    if start > own.alpha and excess > _LOOSE:
+    if start > own.alpha and excess > _LOOSE and folded.is_at_hand:
         nearest = data.ridge(start)
         view = _view(nearest, own, allowed, stated.norm_bound, smallest, start, _MUCH_SMALLER)
         views = (view, *views)  # type: ignore[assignment]

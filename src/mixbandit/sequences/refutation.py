@@ -26,7 +26,7 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -45,6 +45,8 @@ _NOMINAL = 10
 _EPS = float(np.finfo(np.float64).eps)
 # Norm bounds and noise levels are searched for within this factor of the stated one.
 _REACH = 1e6
+# Times of tests grow by this factor, as a logarithm.
+_LATER = math.log(1.1)
 # A norm bound beyond this would be refused.
 _NEVER = 1e20
 # Residuals below or above this multiple of σ are worth a hint.
@@ -78,6 +80,17 @@ def least_residual(spectrum: Decomposed, norm_bound: float) -> float:
     return certain + max(short - rounding, 0.0) ** 2
 
 
+class Glimpse(NamedTuple):
+    """What ridge regression at α says of residuals."""
+
+    alpha: float
+    loss: float  # min_θ ‖Φθ − r‖² + α‖θ‖²
+    norm2: float  # ‖θ̂_α‖²
+    towards: float  # how much more than the loss the residual is at a point of the norm ball
+    size2: float  # the sum of squared lengths of all rows
+    dim: int
+
+
 @dataclass(frozen=True)
 class NoiseTest:
     """Whether residuals of every linear function in the norm ball are larger than σ allows, by a test at level δ.
@@ -95,6 +108,27 @@ class NoiseTest:
     def least_alpha(self) -> float:
         """At most the smallest multiplier a of the mixtures."""
         return self.sigma**2 / max(self.scales)
+
+    def glance(self, ridge: Glimpse, t: int) -> bool | None:
+        """The verdict after t rewards where ridge regression at one α tells; None where it does not."""
+        variance, a, alpha = self.sigma**2, self.least_alpha, ridge.alpha
+        # What the mixtures pay for the rewards is at least the loss at `least_alpha`, in which it is concave; its
+        # derivative there is at most (α/least_alpha)²‖θ̂_α‖².
+        paid = ridge.loss
+        if alpha > a:
+            paid = max(paid * a / alpha, paid - alpha * ridge.norm2 * (alpha / a - 1.0))
+        if not self.may_refute(max(ridge.loss + ridge.towards, 0.0), paid, t):
+            return False
+        if self.norm_bound is None:
+            return None
+        # In the norm ball ‖Φθ − r‖² ≥ loss − α‖θ‖², and at θ̂_α the cost of a mixture is at least what it really is.
+        nearest = max(ridge.loss - alpha * self.norm_bound**2, 0.0)
+        multipliers = variance * _INFLATIONS / np.array(self.scales)[:, None]
+        paid_at_most = (ridge.loss + (multipliers - alpha) * ridge.norm2) / _INFLATIONS
+        volume = t * np.log(_INFLATIONS) + ridge.dim * np.log1p(ridge.size2 / (ridge.dim * multipliers))
+        twice = (nearest - paid_at_most) / variance - volume
+        at_least = float(np.logaddexp.reduce(0.5 * twice, axis=None)) - math.log(twice.size)
+        return True if at_least >= -math.log(self.delta) else None
 
     def refutes(self, spectrum: Decomposed, t: int, deviation: float = 0.0) -> bool:
         """The verdict after t rewards."""
@@ -145,6 +179,18 @@ class NoiseTest:
         if norm > self.norm_bound:
             found += (1.0 - self.norm_bound / norm) ** 2 * float(spectrum.z @ spectrum.z)
         return found
+
+
+def is_due(t: int, more: int = 1) -> bool:
+    """Whether a test that takes a decomposition is made after t rewards, of which `more` came at once.
+
+    Any set of times is valid. These grow by a tenth each, so that rounds cost no decomposition.
+    """
+    return t >= more and _power(t) > _power(t - more)
+
+
+def _power(t: int) -> int:
+    return int(math.log(t) / _LATER) if t > 0 else -1
 
 
 def beyond(residual: float, deviation: float) -> float:

@@ -17,6 +17,7 @@ from mixbandit.models import DataModel
 from mixbandit.sequences import refutation
 from mixbandit.sequences.refutation import Audit, NoiseTest
 from mixbandit.sequences.response import Response
+from mixbandit.sequences.ridge_only import RidgeOnly
 from mixbandit.sets import ConfidenceSet, Ellipsoid, ResidualBall
 from mixbandit.spending import Parts
 
@@ -91,6 +92,10 @@ class Rule(abc.ABC):
         """Whether residuals of every linear function are larger than the stated noise allows, by a test at level δ."""
         return False
 
+    def noise_glance(self, data: Data) -> bool | None:
+        """The same where it takes little work; None where it would take a decomposition."""
+        return self.noise_refuted(data)
+
     def suspect_refuted(self, data: Data) -> bool:
         """Whether suspected functions predict the rewards too well for the model to hold, by a test at level δ."""
         return False
@@ -110,6 +115,10 @@ class Rule(abc.ABC):
         """Data with that memory."""
         data.memory = self.recall(state, data)
         return data
+
+    def ridge_only(self) -> RidgeOnly | None:
+        """The rule as ridge regression at one multiplier alone can follow it; None where that is not enough."""
+        return None
 
     def audit(self, data: Data, response: Response) -> Audit:
         """What the data say about the assumptions, where the rule can tell."""
