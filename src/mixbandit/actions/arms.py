@@ -6,13 +6,13 @@ import itertools
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mixbandit._checks import Array, as_float_array, as_vector, check_finite, shown
-from mixbandit._lazy import setting
+from mixbandit._lazy import lazy, setting
 from mixbandit._schema import array, list_of, optional, record, scalar
 from mixbandit.errors import InvalidInput, NotStorable
 from mixbandit.storage import Family, Storable
@@ -29,16 +29,29 @@ class Arms(Storable):
     """
 
     family, kind = REGIONS, "Arms"
+    is_box: Literal[False] = False
     schema = record({"actions": array(None, None), "labels": optional(list_of(scalar))})
+
+    _given: tuple[Array, Array] | None = None  # a context, and the arms that rows (context, arm) are made of
 
     def __init__(self, actions: ArrayLike, labels: Iterable[Hashable] | None = None) -> None:
         rows = _rows(actions)
-        self.actions: Array = rows.copy()
+        self.actions = rows.copy()
         self.actions.setflags(write=False)
         self.labels: tuple[Hashable, ...] | None = _labels(_index_of(actions) if labels is None else labels, len(rows))
 
+    @lazy
+    def actions(self) -> Array:
+        """The actions one by one, (n, dim), read-only."""
+        assert self._given is not None  # others have their actions from the start
+        context, arms = self._given
+        rows = np.empty((len(arms), len(context) + arms.shape[1]))
+        rows[:, : len(context)], rows[:, len(context) :] = context, arms
+        rows.setflags(write=False)
+        return rows
+
     def __len__(self) -> int:
-        return len(self.actions)
+        return len(self.bare)
 
     def __repr__(self) -> str:
         return f"Arms({len(self)} of dimension {self.dim}{'' if self.labels is None else ', labelled'})"
@@ -53,7 +66,20 @@ class Arms(Storable):
 
     @property
     def dim(self) -> int:
+        if self._given is not None:
+            return len(self._given[0]) + int(self._given[1].shape[1])
         return int(self.actions.shape[1])
+
+    @property
+    def bare(self) -> Array:
+        """The rows without the context that they were given, if any."""
+        return self.actions if self._given is None else self._given[1]
+
+    def row(self, index: int) -> Array:
+        """One of the actions, (dim,)."""
+        if self._given is None:
+            return np.asarray(self.actions[index])
+        return np.concatenate((self._given[0], self._given[1][index]))
 
     def index_of(self, row: Array) -> int:
         """The index of the arm; InvalidInput if there is none."""
@@ -67,9 +93,7 @@ class Arms(Storable):
         """The same arms as rows (context, action)."""
         context = as_vector(context, None, "context")
         new = Arms.__new__(Arms)
-        new.actions = np.hstack((np.broadcast_to(context, (len(self), len(context))), self.actions))
-        new.actions.setflags(write=False)
-        new.labels = self.labels
+        new._given, new.labels = (context, self.actions), self.labels
         return new
 
     def settings(self) -> dict[str, Any]:

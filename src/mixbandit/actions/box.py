@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -21,6 +23,7 @@ class Box(Storable):
 
     rows: None = None
     """Its actions are not listed one by one."""
+    is_box: Literal[True] = True
     labels: None = None
     family, kind = REGIONS, "Box"
     schema = record({"low": array(None), "high": array(None)})

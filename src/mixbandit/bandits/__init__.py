@@ -17,7 +17,15 @@ from mixbandit.bandits.named import (
     Uniform,
     UniformSampling,
 )
-from mixbandit.bandits.rules import ActingRule, LeastRegretPerInformation, Optimism, Thompson, Uniformly, View
+from mixbandit.bandits.rules import (
+    ActingRule,
+    LeastRegretPerInformation,
+    Optimism,
+    Optimistic,
+    Thompson,
+    Uniformly,
+    View,
+)
 from mixbandit.bandits.state import State
 from mixbandit.bandits.stored import difference
 
@@ -40,6 +48,7 @@ __all__ = [
     "LeastRegretPerInformation",
     "MemoryJournal",
     "Optimism",
+    "Optimistic",
     "Policy",
     "Refuted",
     "State",

@@ -386,15 +386,18 @@ class Policy(Storable):
         belief = self.state.moment
         assert belief.model.dim_in is not None  # settled when the policy was made
         region, vector = offered(self._actions, given, context, belief.model.dim_in, name, borrow=not self.keep_history)
-        if region.rows is None:
+        is_exact = False
+        if region.is_box:
             directions = None
         elif region is not self._actions:
-            directions = belief.directions(region.rows)
+            directions = None if vector is None else belief.model.in_context(vector, region.bare)
+            is_exact = directions is not None
+            directions = directions if is_exact else belief.directions(region.rows)
         else:
             directions = self._own_directions
             if directions is None:
                 directions = self._own_directions = belief.directions(region.rows)
-        return Turn(region, vector, directions, self.keep_history, region is self._actions)
+        return Turn(region, vector, directions, self.keep_history, region is self._actions, is_exact)
 
     @recorded
     def _note_refuted(self, refuted: bool) -> None:

@@ -35,6 +35,7 @@ class Turn(NamedTuple):
     directions: Any  # of arms; None on a box
     remembered: bool = False  # whether choices go into the history
     is_own: bool = True  # whether the region is the policy's own
+    is_exact: bool = False  # whether each of the directions is, to the last digit, that of its row alone
 
 
 class Picked(NamedTuple):
@@ -48,9 +49,9 @@ class Picked(NamedTuple):
 def offered(turn: Turn, belief: Belief[Any], warm: Array | None, effort: Effort) -> ArmsOffer | BoxOffer:
     """What can be chosen."""
     region = turn.region
-    if region.rows is None:
+    if region.is_box:
         return BoxOffer(region, box_model(as_moment(belief).model), warm, effort, turn.context)
-    return ArmsOffer(region.rows, turn.directions, labels=region.labels, context=turn.context)
+    return ArmsOffer.of(region, turn.directions, turn.context)
 
 
 def choose(
@@ -70,11 +71,11 @@ def choose(
     worth trying.
     """
     belief, region, now = state.moment, turn.region, time.time()
-    if count == 1 and not state.pending[1] and region.rows is not None:
+    if count == 1 and not state.pending[1] and not region.is_box:
         return _choose_arm(state, rule, turn, run, now, track_regret=track_regret)
     rng, whole = Stream((state.seed, state.rounds)), offered(turn, belief, state.warm, effort)
     offer, left = whole, None  # left: the arms that may still be chosen, None for all
-    taken = [] if region.rows is not None else [choice.row for choice in persistent.values(state.pending)]
+    taken = [choice.row for choice in persistent.values(state.pending)] if region.is_box else []
     state = crowded(state)
     anticipated = _anticipated(state)
     acting, expected = Known(belief, state.predictor) if anticipated is None else anticipated.known, anticipated
@@ -86,14 +87,14 @@ def choose(
             # From told rewards only: what the rule finds with anticipated ones does not count.
             largest = stated_optimum(rule, found) if acting.belief is belief else largest
             largest = largest_upper(state, rule, turn) if largest is None else largest
-        picked = drawn(found, offer, rng, left, 0 if region.rows is None else len(region.rows))
-        if region.rows is None:
+        picked = drawn(found, offer, rng, left, 0 if region.is_box else len(region))
+        if region.is_box:
             picked = Picked(region.nudged(picked.row, taken, rng.generator))
             taken.append(picked.row)
         elif distinct and count > 1:
             # A box always has other actions nearby; arms may repeat once all are taken.
-            left = np.arange(len(region.rows)) if left is None else left
-            left = left[left != picked.arm] if len(left) > 1 else np.arange(len(region.rows))
+            left = np.arange(len(region)) if left is None else left
+            left = left[left != picked.arm] if len(left) > 1 else np.arange(len(region))
             offer = whole.part(left)  # type: ignore[union-attr]
         choices.append(made(state, turn, number, picked, rule, largest, run, now))
         if number + 1 < state.rounds + count:
@@ -112,7 +113,7 @@ def _choose_arm(
 ) -> tuple[list[Choice], State]:
     """The same for one arm while nothing is pending, in short."""
     region = turn.region
-    offer = ArmsOffer(region.rows, turn.directions, labels=region.labels, context=turn.context)  # type: ignore[arg-type]
+    offer = ArmsOffer.of(region, turn.directions, turn.context)  # type: ignore[arg-type]
     rng = Stream((state.seed, state.rounds))
     found = rule.select(View(state.moment, state.rounds + 1, state.predictor), offer, rng)
     optimum = None
@@ -127,16 +128,16 @@ def drawn(
     found: Selection, offer: ArmsOffer | BoxOffer, rng: Stream, left: NDArray[np.int64] | None = None, arms: int = 0
 ) -> Picked:
     """One of what a rule selected, drawn by the decision's own random numbers; `left` of all `arms` were offered."""
-    if offer.rows is None:
+    if isinstance(offer, BoxOffer):
         if found.row is None:
             raise InvalidInput("on a box a rule must select an action: Selection(None, row=…)")
         return Picked(found.row)
-    shares = as_shares(found, len(offer.rows))
+    shares = as_shares(found, len(offer))
     index = shares.draw(rng)
     if left is None:
-        return Picked(offer.rows[index], index, shares if found.marginal else None)
+        return Picked(offer.row(index), index, shares if found.marginal else None)
     arm = int(left[index])
-    return Picked(offer.rows[index], arm, shares.among(left, arms) if found.marginal else None)
+    return Picked(offer.row(index), arm, shares.among(left, arms) if found.marginal else None)
 
 
 def made(
@@ -152,7 +153,10 @@ def made(
     """A choice, with what is needed to compute its bounds."""
     belief, context, labels, index = state.moment, turn.context, turn.region.labels, picked.arm
     row = fixed(picked.row.copy())
-    direction = belief.directions(row[None])  # on its own: those of all arms at once may differ in the last digit
+    if turn.is_exact and index is not None:
+        direction = turn.directions[index : index + 1]
+    else:
+        direction = belief.directions(row[None])  # those of all arms at once may differ in the last digit
     if belief.model.dim is not None:
         direction = fixed(direction)
     belief.model.check_learnable(direction)  # larger ones could be chosen, but not learnt from
@@ -164,7 +168,7 @@ def made(
         context=None if context is None else row[: len(context)],
         moment=belief,
         within=rule.reported(belief),
-        direction=None if belief.model.dim is None else direction,  # sections of a kernel hold on to more
+        direction=direction if belief.model.has_small_directions else None,  # sections of a kernel hold on to more
         optimum=optimum,
         refuted=state.refuted,
         run=run,
@@ -185,7 +189,7 @@ def with_choices(
         if turn.remembered:
             region = None if turn.is_own else turn.region
             history = persistent.put(history, choice.number, Chosen(choice.row, region))
-    searched = state.searched or turn.region.rows is None
+    searched = state.searched or turn.region.is_box
     return State(
         state.moment, state.seed, state.rounds + len(choices), pending, state.held, state.settled, state.widths,
         searched, state.refuted, history, warm, anticipated, state.since, crowd, state.reordered, state.cancelled,

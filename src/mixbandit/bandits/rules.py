@@ -19,16 +19,37 @@ from mixbandit._checks import Array, multiplier, multipliers, nonnegative, shown
 from mixbandit._schema import list_of, optional, real, record
 from mixbandit.errors import InvalidInput, NoTheory
 from mixbandit.predictors import Prediction, Predictor
-from mixbandit.search import ArmsOffer, InformationPerRegret, Offer, Selection, Selections, Shares, best_arms
+from mixbandit.search import (
+    ArmsOffer,
+    BestArm,
+    InformationPerRegret,
+    Offer,
+    Selection,
+    Selections,
+    Shares,
+    best_arms,
+    best_value,
+    best_values,
+)
 from mixbandit.sequences import Belief
 from mixbandit.sets import ConfidenceSet
 from mixbandit.storage import Family, Storable
 
 
+class NoBelief:
+    """In place of a belief where nothing is proven: whatever a rule asks of it is refused."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise InvalidInput("this rule acts on proven bounds, which a ContextualBandit does not keep: use a policy")
+
+
+NO_BELIEF: Any = NoBelief()
+
+
 class View(NamedTuple):
     """What a rule may look at: pending choices count as if they had returned what is expected of them."""
 
-    belief: Belief[Any]
+    belief: Belief[Any]  # NO_BELIEF where nothing is proven
     round: int = 1  # from 1
     predictor: Predictor | None = None  # what the policy predicts rewards with, if it was given anything
 
@@ -36,13 +57,27 @@ class View(NamedTuple):
         """What the predictor expects of every arm; InvalidInput if the policy has none, or if it is asked of a box."""
         if self.predictor is None or not isinstance(offer, ArmsOffer):
             raise InvalidInput("this rule acts on predictions for arms: give the policy arms and a predictor")
-        found = self.predictor.predict(offer)
-        fits = isinstance(found, Prediction) and all(np.shape(part) == (len(offer),) for part in found)
-        if not fits or not all(np.isfinite(part).all() for part in found):
-            raise InvalidInput(
-                f"a predictor must return a Prediction of {len(offer)} finite means and spreads, got {shown(found)}"
-            )
-        return found
+        return _checked(self.predictor.predict(offer), (len(offer),))
+
+    def predict_many(self, offers: Sequence[Offer]) -> Prediction:
+        """The same for several offers of the same arms, with a row for each."""
+        if self.predictor is None or not isinstance(offers[0], ArmsOffer):
+            raise InvalidInput("this rule acts on predictions for arms: give the policy arms and a predictor")
+        found = self.predictor.predict_many(offers)  # type: ignore[arg-type]
+        return _checked(found, (len(offers), len(offers[0])))
+
+
+def _checked(found: Prediction, shape: tuple[int, ...]) -> Prediction:
+    """A prediction of this shape; InvalidInput if it is something else, or not finite."""
+    fits = isinstance(found, Prediction) and getattr(found.mean, "shape", None) == shape
+    fits = fits and getattr(found.spread, "shape", None) == shape
+    # NaN and infinity in either make the product of both so; a product that overflows is looked at again.
+    if not fits or not (math.isfinite(np.vdot(found.mean, found.spread)) or np.isfinite(found).all()):
+        raise InvalidInput(
+            f"a predictor must return a Prediction of {' × '.join(map(str, shape))} finite means and spreads, got "
+            f"{shown(found)}"
+        )
+    return found
 
 
 class ActingRule(Storable, abc.ABC):
@@ -89,6 +124,13 @@ class ActingRule(Storable, abc.ABC):
             marginal &= found.marginal
         return Selections(np.array(chances), marginal=marginal)
 
+    def select_each(self, view: View, offers: Sequence[Offer], rngs: Sequence[Any]) -> list[Selection]:
+        """`select` for decisions with random numbers of their own, the first in round `view.round`; the same, bit for
+        bit. All offer the same arms, in different contexts.
+        """
+        views = (view._replace(round=view.round + i) for i in range(len(offers)))
+        return [self.select(each, offer, rng) for each, offer, rng in zip(views, offers, rngs, strict=True)]
+
     def worst_case(self, belief: Belief[Any]) -> str:
         """Whether a regret bound is known in advance, in words."""
         return f"No a priori regret bound is computed for {self.name}."
@@ -128,6 +170,7 @@ class Optimism(ActingRule):
         self.exploration = nonnegative(exploration, "exploration")
 
     def check(self, belief: Belief[Any]) -> None:
+        _ = belief.at  # or an error, where there is no belief
         if self.alpha is not None:
             belief.check_multiplier(self.alpha)
 
@@ -170,6 +213,37 @@ class Optimism(ActingRule):
             f"`regret.worst_case` bounds the regret in advance{factor}, provided the largest upper bound is found and "
             "rewards are told before the next choice."
         )
+
+
+class Optimistic(ActingRule):
+    """Play the largest mean + `scale`·spread of what the predictor expects; at 0, the largest mean.
+
+    Nothing is proven about predictions. They often earn more than proven bounds do.
+    """
+
+    name = "optimism about predictions"
+    kind = "Optimistic"
+    schema = record({"scale": real(nonnegative)})
+
+    def __init__(self, scale: float = 1.0) -> None:
+        self.scale = nonnegative(scale, "scale")
+
+    def select(self, view: View, offer: Offer, rng: Any) -> Selection:
+        return _selected(best_value(self._scores(view.predict(offer))), offer)
+
+    def select_each(self, view: View, offers: Sequence[Offer], rngs: Sequence[Any]) -> list[Selection]:
+        found = best_values(self._scores(view.predict_many(offers)))
+        return [_selected(best, offer) for best, offer in zip(found, offers, strict=True)]
+
+    def _scores(self, predicted: Prediction) -> Array:
+        mean, spread = predicted
+        return mean + (spread if self.scale == 1.0 else self.scale * spread)
+
+
+def _selected(best: BestArm, offer: Any) -> Selection:
+    """The best arms of an offer, with equal probability."""
+    shares = Shares.even(len(offer), best.arms)
+    return Selection(shares if offer.places is None else shares.among(offer.places, offer.whole), score=best.value)
 
 
 class LeastRegretPerInformation(ActingRule):

@@ -12,6 +12,7 @@ from typing import Any
 from mixbandit.errors import InvalidInput
 from mixbandit.features import as_feature_map
 from mixbandit.kernels import as_kernel, is_kernel
+from mixbandit.models.arms import PerArm
 from mixbandit.models.base import BoxModel, DataModel, Directed, Model, Unlayered, box_model
 from mixbandit.models.features import FeatureModel
 from mixbandit.models.kernels import KernelListModel, KernelModel
@@ -24,6 +25,7 @@ __all__ = [
     "KernelListModel",
     "KernelModel",
     "Model",
+    "PerArm",
     "Unlayered",
     "as_model",
     "box_model",

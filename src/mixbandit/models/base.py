@@ -78,9 +78,21 @@ class Model(abc.ABC):
         """The number of features; None where there is none, as for a kernel."""
         return None
 
+    @property
+    def has_small_directions(self) -> bool:
+        """Whether a direction takes no more memory than an action, so that a choice may keep its own."""
+        return self.dim is not None
+
     @abc.abstractmethod
     def directions(self, actions: Array, largest: float = LARGEST_ENTRY) -> Any:
         """The directions of rows (n, dim_in) that have been checked; InvalidInput if they are larger than `largest`."""
+
+    def in_context(self, context: Array, arms: Array) -> Any:
+        """The directions of rows (context, arm), for arms (K, m), where that takes less work than from the rows.
+
+        Each must be, to the last digit, what `directions` gives for its row alone.
+        """
+        return None
 
     def check_learnable(self, directions: Any, weights: Array | None = None) -> None:
         """Refuse directions so large, once they are weighted, that nothing can be learnt from them."""

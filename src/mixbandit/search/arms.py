@@ -35,7 +35,7 @@ def best_arm(score: Score, directions: Any) -> BestArm:
     shell = innermost.shell() if n >= _MANY else None
     ceilings = [each for each in (outer, shell) if each is not None]
     if not ceilings:
-        return _pick(score.maximum(directions), None)
+        return best_value(score.maximum(directions))
     return _screened(score, ceilings, directions)
 
 
@@ -54,7 +54,7 @@ def _screened(score: Score, ceilings: list[Score | Ball], directions: Any) -> Be
         alive, limits = _left(score, known, place if alive is None else int(alive[place]), directions, alive, limits)
     assert alive is not None
     if 2 * len(alive) > len(directions) and len(alive) <= score.evaluates:  # all of them take no longer than these
-        return _pick(score.maximum(directions), None)
+        return best_value(score.maximum(directions))
     if len(alive) > score.evaluates:
         # Multipliers of one set are similar: the best arm's gives a tight ceiling for all others.
         leader = max(known, key=known.__getitem__)
@@ -73,7 +73,7 @@ def _screened(score: Score, ceilings: list[Score | Ball], directions: Any) -> Be
         done, chunk = done + chunk, 2 * chunk
     if len(known) == 1:
         return BestArm((next(iter(known)),), best, 1)
-    return _pick(np.array(list(known.values())), np.array(list(known)))
+    return best_value(np.array(list(known.values())), np.array(list(known)))
 
 
 def _left(
@@ -87,15 +87,28 @@ def _left(
     return left if alive is None else alive[left], limits[left]
 
 
-def _pick(values: Array, indices: NDArray[np.int64] | None) -> BestArm:
+def best_value(values: Array, indices: NDArray[np.int64] | None = None) -> BestArm:
     """The best of these values, which belong to all arms or those with these indices."""
     place = int(values.argmax())
-    best = float(values[place])
+    best: float = values.item(place)
     tied = values >= best - _tie(best)
     if np.count_nonzero(tied) == 1:
         return BestArm((place if indices is None else int(indices[place]),), best, len(values))
     places = np.flatnonzero(tied)
     return BestArm(tuple((places if indices is None else np.sort(indices[places])).tolist()), best, len(values))
+
+
+def best_values(values: Array) -> list[BestArm]:
+    """`best_value` of each row (n, K) of finite values."""
+    best = values.max(axis=1)
+    tied = values >= (best - TIE_TOLERANCE * np.abs(best))[:, None]
+    several, size = np.count_nonzero(tied, axis=1) > 1, values.shape[1]
+    found = [
+        BestArm((arm,), value, size) for arm, value in zip(values.argmax(axis=1).tolist(), best.tolist(), strict=True)
+    ]
+    for row in np.flatnonzero(several).tolist():
+        found[row] = best_value(values[row])
+    return found
 
 
 def _tie(best: float) -> float:

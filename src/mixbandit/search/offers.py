@@ -9,7 +9,7 @@ from __future__ import annotations
 import abc
 import functools
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from mixbandit._checks import Array, as_float_array, nonnegative, shown
 from mixbandit._lazy import lazy
 from mixbandit._schema import Fields, checked, count, integer, list_of, real, record, require
-from mixbandit.actions import Box
+from mixbandit.actions import Arms, Box
 from mixbandit.errors import DamagedState, InvalidInput
 from mixbandit.models import Directed
 from mixbandit.search.arms import best_arm
@@ -86,11 +86,23 @@ class Shares(NamedTuple):
             raise InvalidInput(f"a rule must give each of {size} arms a probability, got {self.size}")
         if self.rest == 0.0 and self.values == (1.0,) and len(self.arms) == 1 and 0 <= self.arms[0] < size:
             return self  # the usual case
+        if self._is_sound():
+            return self
         try:
             checked(SHARES, self.state_dict(), "shares")
         except DamagedState as error:
             raise InvalidInput(f"a rule gave {self}: {error}") from error
         return self
+
+    def _is_sound(self) -> bool:
+        """Whether the probabilities of named arms are equal, and all else is as it must be: what ties give."""
+        arms, values, n = self.arms, self.values, len(self.arms)
+        if len(values) != n or set(values) != {values[0] if values else None} or set(map(type, arms)) != {int}:
+            return False
+        rest, each = self.rest, values[0]
+        increasing = len(set(arms)) == n and list(arms) == sorted(arms) and arms[0] >= 0 and arms[-1] < self.size
+        sums = abs(n * each + rest * (self.size - n) - 1.0) <= _SUM_TOLERANCE
+        return increasing and sums and type(each) is float and each >= 0.0 and rest >= 0.0
 
     def of_arm(self, arm: int) -> float:
         """The probability of an arm."""
@@ -109,6 +121,31 @@ class Shares(NamedTuple):
         found = self.array()
         possible = np.flatnonzero(found)
         return Shares(size, tuple(places[possible].tolist()), tuple(found[possible].tolist()))
+
+    def mixed(self, floor: float) -> Shares:
+        """(1 − floor) times this, plus `floor` spread evenly over all arms."""
+        if self.rest == 0.0 and self.values == (1.0,):
+            return _nearly_certain(self.size, self.arms[0], floor)
+        least, kept = floor / self.size, 1.0 - floor
+        return Shares(
+            self.size, self.arms, tuple(kept * value + least for value in self.values), kept * self.rest + least
+        )
+
+    def at(self, u: float) -> int:
+        """The arm that a uniform number in [0, 1) draws: the named ones first, then the others in order."""
+        last = -1
+        for arm, value in zip(self.arms, self.values, strict=True):
+            if u < value:
+                return arm
+            u -= value
+            last = arm if value else last
+        others = self.size - len(self.arms)
+        if not (self.rest and others):  # what is left of u is rounding
+            return last
+        place = min(int(u / self.rest), others - 1)
+        for arm in self.arms:  # in increasing order
+            place += arm <= place
+        return place
 
     def state_dict(self) -> dict[str, Any]:
         return {**self._asdict(), "arms": list(self.arms), "values": list(self.values)}
@@ -134,6 +171,13 @@ class Shares(NamedTuple):
 def _certain(size: int, arm: int) -> Shares:
     """One of `size` arms for certain: what most decisions are."""
     return Shares(size, (arm,), (1.0,))
+
+
+@functools.lru_cache(maxsize=4096)
+def _nearly_certain(size: int, arm: int, floor: float) -> Shares:
+    """The same, mixed with a floor."""
+    least = floor / size
+    return Shares(size, (arm,), (1.0 - floor + least,), least)
 
 
 def _check_shares(stored: Fields, where: str) -> None:
@@ -232,24 +276,49 @@ class ArmsOffer(Offer):
 
     def __init__(
         self,
-        rows: Array,
+        rows: Array | Callable[[], Array],
         directions: Any = None,
         *,
         labels: tuple[Hashable, ...] | None = None,
         context: Array | None = None,
+        arms: NDArray[np.int64] | None = None,
         places: NDArray[np.int64] | None = None,
         whole: int | None = None,
     ) -> None:
-        """`directions` may be a function that makes them, which is called when they are first needed."""
-        self.rows: Array = rows
-        self.labels, self.context = labels, context
+        """`rows` and `directions` may be functions that make them, which are called when they are first needed.
+
+        `arms` (K,) are numbers that arms keep from one decision to the next, in increasing order, where they have any;
+        an offer whose rows are a function must have them.
+        """
+        self._rows, self._directions = rows, directions
+        self.labels, self.context, self.arms = labels, context, arms
+        self._row: Callable[[int], Array] | None = None
+        self._count = len(rows) if arms is None else len(arms)  # type: ignore[arg-type]
         # A restricted offer selects among the arms of the offer that it is a part of, of which there are `whole`.
         self.places = places  # (K,) of its arms there; None if it is that offer itself
-        self.whole = len(rows) if whole is None else whole
-        self._directions = directions
+        self.whole = self._count if whole is None else whole
+
+    @classmethod
+    def of(cls, region: Arms, directions: Any, context: Array | None) -> ArmsOffer:
+        """Of a region's arms, whose rows are made when they are first needed."""
+        new = cls((), directions, labels=region.labels, context=context)  # type: ignore[arg-type]
+        new._rows, new._row = lambda: region.rows, region.row
+        new._count = new.whole = len(region)
+        return new
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return self._count
+
+    def row(self, index: int) -> Array:
+        """One of the rows, (dim_in,)."""
+        return self.rows[index] if self._row is None else self._row(index)
+
+    @property
+    def rows(self) -> Array:  # type: ignore[override]
+        """The arms, one per row, context included."""
+        if callable(self._rows):
+            self._rows = self._rows()
+        return self._rows
 
     @property
     def directions(self) -> Any:
@@ -271,7 +340,10 @@ class ArmsOffer(Offer):
     def part(self, arms: NDArray[np.int64]) -> ArmsOffer:
         """Some arms, by their indices, as an offer of their own."""
         labels = None if self.labels is None else tuple(self.labels[i] for i in arms)
-        return ArmsOffer(self.rows[arms], self.directions[arms], labels=labels, context=self.context)
+        numbers = None if self.arms is None else self.arms[arms]
+        rows: Any = self.rows[arms] if self.arms is None else lambda: self.rows[arms]
+        directions = None if self._directions is None else self.directions[arms]
+        return ArmsOffer(rows, directions, labels=labels, context=self.context, arms=numbers)
 
     def maximise(self, score: Score, rng: Any) -> Selection:
         best = best_arm(score, self.directions)

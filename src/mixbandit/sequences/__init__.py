@@ -10,6 +10,7 @@ from mixbandit.sequences.base import (
 )
 from mixbandit.sequences.bayes import BayesCredible
 from mixbandit.sequences.belief import Belief, Multiplier
+from mixbandit.sequences.blocks import ArmIntervals, Blocks
 from mixbandit.sequences.bounded import BoundedMixture
 from mixbandit.sequences.igp import IGPSequence
 from mixbandit.sequences.intersection import RunningIntersection
@@ -26,10 +27,12 @@ from mixbandit.sequences.unknown_noise import UnknownNoise
 __all__ = [
     "MERGED",
     "Affine",
+    "ArmIntervals",
     "Audit",
     "BayesCredible",
     "Belief",
     "BeliefSequence",
+    "Blocks",
     "BoundedMixture",
     "ConfidenceSequence",
     "IGPSequence",

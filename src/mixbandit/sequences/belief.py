@@ -13,10 +13,12 @@ import numpy as np
 
 from mixbandit._checks import Array, multipliers
 from mixbandit._lazy import lazy
+from mixbandit.data import Factor
 from mixbandit.errors import InvalidInput
 from mixbandit.models import Model
 from mixbandit.sequences.examined import Tested
 from mixbandit.sequences.response import Bounds, Interval, Response
+from mixbandit.sequences.ridge_only import RidgeOnly
 from mixbandit.sets import ConfidenceSet
 
 D = TypeVar("D")
@@ -122,6 +124,14 @@ class Belief(Tested, abc.ABC, Generic[D]):
     def weights(self, levels: Array) -> Array:
         """The weights of rewards whose noise levels σ_k are known."""
         raise InvalidInput("noise levels of single rewards need a stated sigma, which this sequence does not have")
+
+    def ridge_only(self) -> RidgeOnly | None:
+        """Its rule as ridge regression at one multiplier alone can follow it; None where that is not enough."""
+        return None
+
+    def recovered(self, data: Factor) -> Self:
+        """The belief with these data, where there is a `ridge_only`."""
+        raise InvalidInput(f"{type(self).__name__} is not made from ridge regression alone")
 
     def after_choice(self, row: Array, direction: Any, reward: Array) -> Self:
         """The belief after the reward (1,) of one action row (1, dim_in) whose direction is known to be learnable."""

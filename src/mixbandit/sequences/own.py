@@ -34,6 +34,9 @@ class BeliefSequence(ConfidenceSequence, abc.ABC):
     def believing(self, memory: Mapping[str, Any]) -> Belief[Any]:
         """The belief that has learnt this instead; raise InvalidInput if it does not fit the settings."""
 
+    def _restated(self, settings: dict[str, Any]) -> Self:
+        return type(self)(**settings)
+
     def contains(self, theta: Any, *, rtol: float = 1e-9) -> bool:
         """Whether the set contains θ, given as its own `contains` takes it."""
         return bool(self.moment.exact.contains(theta, nonnegative(rtol, "rtol")))

@@ -1,5 +1,6 @@
 """Confidence sets as immutable values, known by their support functions."""
 
+from mixbandit.sets.arms import Product, RidgeEllipsoids
 from mixbandit.sets.base import CASES, INFORMATIVE, Ball, ConfidenceSet, Form, Maximum, Searched
 from mixbandit.sets.convex import LikelihoodSet, LocalEllipsoid, Problem
 from mixbandit.sets.ellipsoid import AffineImage, Ellipsoid, RidgeEllipsoid, SpectralEllipsoid
@@ -30,8 +31,10 @@ __all__ = [
     "Near",
     "Point",
     "Problem",
+    "Product",
     "ResidualBall",
     "RidgeEllipsoid",
+    "RidgeEllipsoids",
     "Searched",
     "SpectralEllipsoid",
     "Tightest",
