@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 from mixbandit._checks import Array, nonnegative_int, shown
@@ -11,6 +12,7 @@ from mixbandit.bandits.named import Named
 from mixbandit.errors import InvalidInput
 from mixbandit.features import FeatureMap
 from mixbandit.mixtures import Forecaster, Mixture
+from mixbandit.sequences import Blocks, ConfidenceSequence
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,9 +43,18 @@ class Algorithm:
         """How it acts."""
         return self._policy(1, {**self.settings(), "mixture": None}).rule
 
-    def start(self, features: FeatureMap | int, *, delta: float | None = None) -> Policy:
-        """A policy without data, at all of δ or at a part of it."""
-        return self._policy(features, {**self.settings(), "delta": self.delta if delta is None else delta})
+    def start(self, features: FeatureMap | int) -> Policy:
+        """A policy without data."""
+        return self._policy(features, self.settings())
+
+    def start_per_arm(self, dim: int, arms: Iterable[Hashable]) -> Policy:
+        """A policy without data that keeps a set for each arm; rows are contexts (dim,) and the number of an arm."""
+        one = self.start(dim)
+        return self.acting(Blocks(one.sequence, arms), one.rule)
+
+    def acting(self, sequence: ConfidenceSequence, rule: ActingRule) -> Policy:
+        """A policy that acts on a sequence."""
+        return Policy(sequence, rule=rule, rng=self.seed, track_regret=False)
 
     def settings(self) -> dict[str, Any]:
         """What was stated and chosen, by keyword."""

@@ -1,7 +1,7 @@
 """MABWiser's interface: arms and contexts in, arms out, with intervals that hold at any time.
 
 One parameter vector per arm, as in MABWiser's LinUCB: the expected reward of arm k in context x is xᵀθ_k, ‖θ_k‖ ≤ B.
-Every arm has a policy of its own, which learns from that arm's rewards alone, and a share of δ:
+It is a policy on `Blocks`, with these names. Every arm learns from its own rewards alone, at a share of δ:
 
 | arms | share |
 |---|---|
@@ -9,16 +9,15 @@ Every arm has a policy of its own, which learns from that arm's rewards alone, a
 | the j-th arm added since, j = 1, 2, … | half, in order: 1/(2j(j+1)) |
 
 The shares add up to at most 1 however many arms are added, so that all bounds hold at all times at once with
-probability ≥ 1 − δ (union bound). Adding or removing an arm changes nothing for the others. The alternative, one set
-for all parameters together (`Disjoint` features), needs no shares, but every bound then pays for the dimensions of all
-arms and for a norm bound B√K: with 10 arms and 5 features, intervals are three times as wide (tests/integrations).
+probability ≥ 1 − δ (union bound). Adding or removing an arm changes nothing for the others.
 """
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -28,11 +27,12 @@ from mixbandit._checks import Array, as_float_array, as_rows, as_vector, check_f
 from mixbandit._locks import Lock, locked
 from mixbandit.actions import Arms
 from mixbandit.bandits import CMMUCB, Policy
+from mixbandit.bandits.many import as_offers
 from mixbandit.bandits.named import Named
 from mixbandit.errors import InvalidInput
-from mixbandit.integrations.algorithm import Algorithm
+from mixbandit.integrations.algorithm import Algorithm, taught
 from mixbandit.mixtures import Forecaster, Mixture
-from mixbandit.spending import IN_ORDER, Ledger, Parts, Spending, evenly
+from mixbandit.spending import Ledger
 
 T = TypeVar("T")
 
@@ -42,17 +42,10 @@ _MOST_DECISIONS = 10_000_000  # in one call
 class _Model(NamedTuple):
     """What was learnt since the last `fit`."""
 
-    policies: dict[Hashable, Policy]  # by arm; those of removed arms stay
+    policy: Policy  # on `Blocks`
+    numbers: dict[Hashable, int]  # of the arms there, those removed included
     contextual: bool
     width: int  # of a context
-    added: int = 0  # arms since `fit`, which have shares of δ
-
-
-class _State(NamedTuple):
-    """Everything that changes."""
-
-    arms: tuple[Hashable, ...]
-    model: _Model | None
 
 
 class _Known(NamedTuple):
@@ -61,7 +54,24 @@ class _Known(NamedTuple):
     lower: Array
     upper: Array
     estimates: Array
-    scores: Array  # what is played is the largest
+
+
+class _State(NamedTuple):
+    """Everything that changes."""
+
+    arms: tuple[Hashable, ...]
+    model: _Model | None
+
+    @property
+    def fitted(self) -> _Model:
+        if self.model is None:
+            raise InvalidInput("nothing has been learnt: call fit first")
+        return self.model
+
+    @property
+    def offered(self) -> Arms:
+        """The arms to choose from, by their numbers."""
+        return Arms([self.fitted.numbers[arm] for arm in self.arms])
 
 
 class MixBanditMAB:
@@ -115,7 +125,7 @@ class MixBanditMAB:
 
     def __repr__(self) -> str:
         model = self._state.model
-        learnt = 0 if model is None else _rewards(model)
+        learnt = 0 if model is None else model.policy.moment.t
         return f"MixBanditMAB({shown(self.arms)}, {self.learning_policy.__name__}, rewards={learnt})"
 
     @property
@@ -125,34 +135,30 @@ class MixBanditMAB:
 
     @property
     def learning_policy(self) -> type[Named]:
-        """The class of the policies."""
+        """The class of the policy."""
         return self._algorithm.kind
 
     @property
     def is_contextual(self) -> bool:
         """Whether the last `fit` had contexts."""
-        return self._fitted().contextual
+        return self._state.fitted.contextual
 
     @property
     def policies(self) -> dict[Hashable, Policy]:
-        """The policy of each arm, for its `audit()` and part of δ (`sequence.delta`); actions are contexts."""
-        model = self._fitted()
-        return {arm: model.policies[arm] for arm in self._state.arms}
+        """A policy for each arm alone, with its data, for its `audit()` and part of δ (`sequence.delta`).
+
+        Actions are contexts. These are copies: what they learn, this object does not know.
+        """
+        policy, arms = self._state.fitted.policy, self._state.arms
+        blocks: Any = policy.sequence
+        return {arm: self._algorithm.acting(blocks.of(arm), policy.rule) for arm in arms}
 
     @property
     def ledger(self) -> Ledger:
         """How δ is divided between the arms, until the next `fit`."""
-        model = self._fitted()
-        count = len(model.policies) - model.added
-        return Spending(self._algorithm.delta).ledger(
-            "a bound for an arm is ever wrong",
-            self._parts["fitted"].line("the arms at the last fit", evenly(count)),
-            self._parts["added"].line(f"arms added since, so far {model.added}", IN_ORDER),
-        )
-
-    @property
-    def _parts(self) -> Parts:
-        return Spending(self._algorithm.delta).named(fitted=0.5, added=0.5)
+        blocks: Any = self._state.fitted.policy.sequence
+        found: Ledger = blocks.ledger
+        return found
 
     @locked
     def fit(self, decisions: Iterable[Hashable], rewards: ArrayLike, contexts: ArrayLike | None = None) -> None:
@@ -160,10 +166,9 @@ class MixBanditMAB:
         arms = self._state.arms
         chosen = _as_decisions(decisions, arms)
         rows = _as_contexts(contexts, len(chosen))
-        width, part = rows.shape[1], self._parts["fitted"].each(len(arms))
-        policies = {arm: self._algorithm.start(width, delta=part.delta) for arm in arms}
-        model = _Model(_taught(policies, chosen, rows, rewards), contexts is not None, width)
-        self._state = _State(arms, model)
+        policy, numbers = self._algorithm.start_per_arm(rows.shape[1], arms), {arm: i for i, arm in enumerate(arms)}
+        model = _Model(policy, numbers, contexts is not None, rows.shape[1])
+        self._state = _State(arms, _taught(model, chosen, rows, rewards))
 
     @locked
     def partial_fit(self, decisions: Iterable[Hashable], rewards: ArrayLike, contexts: ArrayLike | None = None) -> None:
@@ -174,12 +179,11 @@ class MixBanditMAB:
             return
         if (contexts is not None) != model.contextual:
             raise InvalidInput(f"the last fit had {'' if model.contextual else 'no '}contexts: fit starts over")
-        chosen = _as_decisions(decisions, model.policies)
+        chosen = _as_decisions(decisions, model.numbers)
         rows = _as_contexts(contexts, len(chosen))
         if rows.shape[1] != model.width:
             raise InvalidInput(f"contexts must have shape ({len(chosen)}, {model.width}), got {rows.shape}")
-        policies = _taught(model.policies, chosen, rows, rewards)
-        self._state = self._state._replace(model=model._replace(policies=policies))
+        self._state = self._state._replace(model=_taught(model, chosen, rows, rewards))
 
     def predict(self, contexts: ArrayLike | None = None) -> Any:
         """The arm to play, or a list of arms for several contexts: the largest upper bound.
@@ -187,10 +191,9 @@ class MixBanditMAB:
         With `exploration`, the largest estimate + exploration·(upper bound − estimate), not limited by `reward_range`.
         Ties are broken at random, the same way until there are new rewards.
         """
-        scores, model = self._known(contexts).scores, self._fitted()
-        draws = np.random.default_rng((self._algorithm.seed, _rewards(model))).random(scores.shape)
-        chosen = np.where(scores == scores.max(axis=1, keepdims=True), draws, -1.0).argmax(axis=1)
-        return _one_or_list([self._state.arms[index] for index in chosen.tolist()])
+        state = self._state
+        chosen = state.fitted.policy.choose_many(_asked(state.fitted, contexts), arms=state.offered).indices
+        return _one_or_list([state.arms[index] for index in chosen.tolist()])
 
     def predict_expectations(self, contexts: ArrayLike | None = None) -> Any:
         """Estimates of the expected rewards: a dict from arm to number, or a list of them for several contexts.
@@ -198,25 +201,27 @@ class MixBanditMAB:
         These are ridge estimates, moved to the nearest end of the interval if they lie outside. MABWiser's LinUCB
         returns upper bounds here; `predict_interval` has them.
         """
-        return self._by_arm(self._known(contexts).estimates.tolist())
+        state = self._state
+        return _by_arm(state, _known(state, contexts).estimates.tolist())
 
     def predict_interval(self, contexts: ArrayLike | None = None) -> Any:
         """Bounds on the expected rewards: a dict from arm to (lower, upper), or a list of them for several contexts.
 
         With probability ≥ 1 − δ all of them hold at all times, if the stated assumptions are true.
         """
-        known = self._known(contexts)
+        state = self._state
+        known = _known(state, contexts)
         ends = np.stack((known.lower, known.upper), axis=-1).tolist()
-        return self._by_arm([[(low, high) for low, high in row] for row in ends])
+        return _by_arm(state, [[(low, high) for low, high in row] for row in ends])
 
     @locked
     def add_arm(self, arm: Hashable) -> None:
         """Offer another arm; nothing changes for the others. An arm that was removed before resumes with its data."""
         arms, model = _as_arms([*self._state.arms, arm]), self._state.model
-        if model is not None and arms[-1] not in model.policies:
-            number = model.added + 1
-            policy = self._algorithm.start(model.width, delta=self._parts["added"].nth(number).delta)
-            model = model._replace(policies={**model.policies, arms[-1]: policy}, added=number)
+        if model is not None and arms[-1] not in model.numbers:
+            policy = copy.copy(model.policy)
+            blocks: Any = policy.sequence
+            model = model._replace(policy=policy, numbers={**model.numbers, arms[-1]: blocks.add(arms[-1])})
         self._state = _State(arms, model)
 
     @locked
@@ -233,64 +238,51 @@ class MixBanditMAB:
             raise InvalidInput(f"{shown(arm)} is the only arm and cannot be removed")
         self._state = self._state._replace(arms=tuple(other for other in arms if other != arm))
 
-    def _fitted(self) -> _Model:
-        if self._state.model is None:
-            raise InvalidInput("nothing has been learnt: call fit first")
-        return self._state.model
-
-    def _asked(self, contexts: ArrayLike | None) -> Array:
-        """Contexts of predictions, (n, p)."""
-        model = self._fitted()
-        if model.contextual:
-            if contexts is None:
-                raise InvalidInput(
-                    f"the last fit had contexts of length {model.width}, so predictions need them as well"
-                )
-            return as_rows(contexts, model.width, "contexts")
-        # As in MABWiser, contexts of a bandit without contexts only say how many predictions are wanted.
-        return np.ones((1 if contexts is None else len(np.atleast_1d(as_float_array(contexts, "contexts"))), 1))
-
-    def _known(self, contexts: ArrayLike | None) -> _Known:
-        rows, model = self._asked(contexts), self._fitted()
-        if not len(rows):
-            raise InvalidInput("contexts must have at least one row, got none")
-        columns = []
-        for arm in self._state.arms:
-            policy = model.policies[arm]
-            # A decision for each context, with nothing else to choose from.
-            found = policy.choose_many(arms=rows[:, None, :])
-            moment, directions = policy.moment, policy.moment.directions(rows)
-            expected = np.clip(moment.estimate.maximum(directions), found.lower, found.upper)
-            rule: Any = policy.rule  # optimism: others are refused at the start
-            columns.append((found.lower, found.upper, expected, rule.score(moment).maximum(directions)))
-        return _Known(*(np.stack(parts, axis=1) for parts in zip(*columns, strict=True)))
-
-    def _by_arm(self, values: list[list[Any]]) -> Any:
-        return _one_or_list([dict(zip(self._state.arms, row, strict=True)) for row in values])
-
 
 def _one_or_list(found: list[T]) -> T | list[T]:
     """MABWiser's convention: what belongs to a single context comes without a list."""
     return found[0] if len(found) == 1 else found
 
 
-def _rewards(model: _Model) -> int:
-    return sum(policy.moment.t for policy in model.policies.values())
+def _by_arm(state: _State, values: list[list[Any]]) -> Any:
+    """Values of contexts × arms, by the names of the arms."""
+    return _one_or_list([dict(zip(state.arms, row, strict=True)) for row in values])
 
 
-def _taught(
-    policies: Mapping[Hashable, Policy], decisions: list[Hashable], contexts: Array, rewards: ArrayLike
-) -> dict[Hashable, Policy]:
-    """Copies of the policies that have learnt these rewards as well; those without any are not copied."""
+def _known(state: _State, contexts: ArrayLike | None) -> _Known:
+    """What is known about every arm in some contexts."""
+    model = state.fitted
+    policy, belief = model.policy, model.policy.moment
+    offers = as_offers(belief.model.dim_in, state.offered, _asked(model, contexts), None)
+    parts = []
+    for first, last in offers.chunks(model.width):
+        rows = offers.rows(first, last).reshape(-1, 1, offers.width)
+        found = policy.choose_many(arms=rows)  # a decision for each context and arm, with nothing else to choose from
+        estimates = belief.response.reward(belief.estimate.maximum(belief.directions(rows[:, 0])))
+        values = (found.lower, found.upper, np.clip(estimates, found.lower, found.upper))
+        parts.append([each.reshape(last - first, -1) for each in values])
+    return _Known(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _asked(model: _Model, contexts: ArrayLike | None) -> Array:
+    """Contexts of predictions, (n, p)."""
+    if not model.contextual:
+        # As in MABWiser, contexts of a bandit without contexts only say how many predictions are wanted.
+        rows = np.ones((1 if contexts is None else len(np.atleast_1d(as_float_array(contexts, "contexts"))), 1))
+    elif contexts is None:
+        raise InvalidInput(f"the last fit had contexts of length {model.width}, so predictions need them as well")
+    else:
+        rows = as_rows(contexts, model.width, "contexts")
+    if not len(rows):
+        raise InvalidInput("contexts must have at least one row, got none")
+    return rows
+
+
+def _taught(model: _Model, decisions: list[Hashable], contexts: Array, rewards: ArrayLike) -> _Model:
+    """The model once it has learnt these rewards as well."""
     values = as_vector(rewards, len(decisions), "rewards")
-    places: dict[Hashable, list[int]] = {}
-    for place, decision in enumerate(decisions):
-        places.setdefault(decision, []).append(place)
-    new = dict(policies)
-    for arm, own in places.items():
-        policy = policies[arm]
-        new[arm] = policy.at(policy.state).learn(contexts[own], values[own])
-    return new
+    rows = np.column_stack((contexts, [model.numbers[decision] for decision in decisions]))
+    return model._replace(policy=taught(model.policy, rows, values))
 
 
 def _as_arms(arms: Iterable[Hashable]) -> tuple[Hashable, ...]:
