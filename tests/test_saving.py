@@ -227,7 +227,7 @@ def test_a_sequence_can_be_saved_too(tmp_path):
     cs = mb.OFULSequence(2, sigma=0.1, norm_bound=1.0).update([[1.0, 0.0]], [0.5])
     mb.save(cs, tmp_path / "sub" / "sequence")
     assert mb.load(tmp_path / "sub" / "sequence").upper([[1.0, 1.0]]) == cs.upper([[1.0, 1.0]])
-    with pytest.raises(mb.InvalidInput, match="only policies"):
+    with pytest.raises(mb.InvalidInput, match="only bandits, tuners"):
         mb.save({}, tmp_path / "file")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from mixbandit import regret
 from mixbandit.actions import Arms, Box
 from mixbandit.bandits import AMMUCB, CMMUCB, IDS, OFUL, UCB, FreqTS
+from mixbandit.bandits.contextual import ContextualBandit
 from mixbandit.certificates import Certificate
 from mixbandit.errors import (
     AssumptionsMissing,
@@ -28,6 +29,7 @@ from mixbandit.reporting import report
 from mixbandit.saving import load, save
 from mixbandit.sequences import (
     BayesCredible,
+    Blocks,
     BoundedMixture,
     IGPSequence,
     KernelMixture,
@@ -65,10 +67,12 @@ __all__ = [
     "AssumptionsRefuted",
     "AssumptionsRefutedWarning",
     "BayesCredible",
+    "Blocks",
     "BoundedMixture",
     "Box",
     "Categorical",
     "Certificate",
+    "ContextualBandit",
     "Float",
     "FreqTS",
     "Gaussian",

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Sequence
 from typing import NamedTuple, Self
+
+import numpy as np
 
 from mixbandit._checks import Array
 from mixbandit.search import ArmsOffer
@@ -11,7 +14,7 @@ from mixbandit.storage import Family, Remembering
 
 
 class Prediction(NamedTuple):
-    """What is expected of each arm of an offer."""
+    """What is expected of each arm of an offer; of several offers, with a row for each."""
 
     mean: Array  # (K,)
     spread: Array  # (K,), a standard deviation of the mean
@@ -32,3 +35,27 @@ class Predictor(Remembering, abc.ABC):
     @abc.abstractmethod
     def after(self, offer: ArmsOffer, arm: int, reward: float) -> Self:
         """The predictor after the reward of an arm. The offer may hold no more than that arm."""
+
+    def predict_many(self, offers: Sequence[ArmsOffer]) -> Prediction:
+        """`predict` for several offers of the same arms in different contexts; the same, bit for bit."""
+        found = [self.predict(offer) for offer in offers]
+        return Prediction(np.array([each.mean for each in found]), np.array([each.spread for each in found]))
+
+    def after_many(self, offers: Sequence[ArmsOffer], rewards: Sequence[float]) -> Self:
+        """`after` for the rewards of several offers of one arm each, in order; the same, bit for bit."""
+        new = self
+        for offer, reward in zip(offers, rewards, strict=True):
+            new = new.after(offer, 0, reward)
+        return new
+
+    def for_arms(self, count: int) -> Self:
+        """The predictor once there are this many arms, by the numbers in `offer.arms`; by default the same."""
+        return self
+
+    def rescaled(self, context: Array, rows: Array) -> Self:
+        """The predictor once a context that was x is Ax, for A = `context`, and a row Bφ, for B = `rows`.
+
+        Both may have more rows than columns. At first contexts and rows are just 1, the intercept. By default nothing
+        is done: what was learnt before then stands in the old scale.
+        """
+        return self

@@ -1,0 +1,26 @@
+"""Decisions in context: labelled arms, named contexts, stated probabilities, and a journal that leads to the state."""
+
+from mixbandit.bandits.contextual.bandit import ContextualBandit
+from mixbandit.bandits.contextual.choice import ContextualChoice, Probabilities
+from mixbandit.bandits.contextual.events import (
+    ArmAdded,
+    ArmRemoved,
+    ContextualEvent,
+    DecidedInContext,
+    DecisionCancelled,
+    RewardTold,
+)
+from mixbandit.bandits.contextual.intervals import Intervals
+
+__all__ = [
+    "ArmAdded",
+    "ArmRemoved",
+    "ContextualBandit",
+    "ContextualChoice",
+    "ContextualEvent",
+    "DecidedInContext",
+    "DecisionCancelled",
+    "Intervals",
+    "Probabilities",
+    "RewardTold",
+]

@@ -1,0 +1,197 @@
+"""The arms of a contextual bandit, by label: who is there now, and everybody who ever was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixbandit._checks import Array, is_integer, shown
+from mixbandit._lazy import lazy
+from mixbandit.errors import InvalidInput
+from mixbandit.features import Context, ContextFeatures, NamedContexts
+
+Numbers = NDArray[np.int64]
+
+
+class ArmFeatures(NamedTuple):
+    """Features of arms, encoded as contexts are."""
+
+    encoder: ContextFeatures
+    given: tuple[Context, ...]  # by number
+
+    @classmethod
+    def of(cls, described: Iterable[Any]) -> ArmFeatures:
+        """Of what a user says about each arm."""
+        return cls._folded(described, lambda encoder, value: encoder.read(value))
+
+    @classmethod
+    def unplain(cls, described: Iterable[Any]) -> ArmFeatures:
+        """Of what `plain` returned."""
+        return cls._folded(described, lambda encoder, value: encoder.unplain(value))
+
+    @classmethod
+    def _folded(cls, described: Iterable[Any], read: Callable[[ContextFeatures, Any], Context]) -> ArmFeatures:
+        encoder: ContextFeatures = NamedContexts(unknown="raise")
+        given = []
+        for each in described:
+            given.append(read(encoder, each))
+            encoder = encoder.after(given[-1])
+        return cls(encoder, tuple(given))
+
+    def plain(self) -> list[Any]:
+        """Of each arm as lists, dicts, texts and numbers."""
+        return [self.encoder.plain(each) for each in self.given]
+
+    def added(self, stored: Any) -> ArmFeatures:
+        """With one more arm, in the form in which an event keeps it."""
+        given = self.encoder.unplain(stored)
+        return ArmFeatures(self.encoder.after(given), (*self.given, given))
+
+    def rows(self) -> Array:
+        """The features of all arms, (K, k)."""
+        return np.array([self.encoder.row(each) for each in self.given])
+
+
+class Roster:
+    """Arms have numbers in the order in which they came, and keep them for good. An immutable value."""
+
+    def __init__(
+        self, labels: tuple[Hashable, ...] = (), active: tuple[int, ...] = (), features: ArmFeatures | None = None
+    ) -> None:
+        self.labels, self.active, self.features = labels, active, features
+
+    @lazy
+    def numbers(self) -> dict[Hashable, int]:
+        """The number of every arm that ever was, by its label."""
+        return {label: number for number, label in enumerate(self.labels)}
+
+    @lazy
+    def everyone(self) -> Numbers:
+        """The numbers of the arms that are there now, in increasing order."""
+        return _fixed(self.active)
+
+    @lazy
+    def _names(self) -> tuple[Hashable, ...]:
+        return tuple(self.labels[number] for number in self.active)
+
+    def names(self, numbers: Numbers) -> tuple[Hashable, ...]:
+        """The labels of the arms with these numbers."""
+        return self._names if numbers is self.everyone else tuple(self.labels[number] for number in numbers.tolist())
+
+    @lazy
+    def rows(self) -> Array | None:
+        """The features of all arms that ever were, (K, k), if arms have features."""
+        return None if self.features is None else self.features.rows()
+
+    def eligible(self, arms: Sequence[Hashable] | None) -> Numbers:
+        """The numbers of these arms, or of all that are there now."""
+        if arms is None:
+            if not self.active:
+                raise InvalidInput("there are no arms to choose from: add_arm adds one")
+            return self.everyone
+        found = sorted({self.number_of(label) for label in arms})
+        if not found:
+            raise InvalidInput("arms must have at least one label, got an empty list")
+        return self.everyone if len(found) == len(self.active) else _fixed(found)
+
+    def number_of(self, label: Hashable) -> int:
+        """The number of an arm that is there now; InvalidInput for others."""
+        number = known(self.numbers, label)
+        if number is None or number not in self._present:
+            there = ", ".join(repr(self.labels[i]) for i in self.active[:5]) + (", …" if len(self.active) > 5 else "")
+            what = "is unknown" if number is None else "was removed"
+            raise InvalidInput(f"arm {shown(label)} {what}; there are {there or 'no arms'}")
+        return number
+
+    @lazy
+    def _present(self) -> frozenset[int]:
+        return frozenset(self.active)
+
+    def added(self, label: Hashable, features: Any = None) -> Roster:
+        """With one more arm, or with one that was removed back again."""
+        number = known(self.numbers, label)
+        if number in self._present:
+            raise InvalidInput(f"arm {shown(label)} is there already")
+        if number is None:
+            labels, place = (*self.labels, label), len(self.labels)
+            described = None if self.features is None else self.features.added(features)
+            return Roster(labels, (*self.active, place), described)
+        return Roster(self.labels, tuple(sorted((*self.active, number))), self.features)
+
+    def removed(self, label: Hashable) -> Roster:
+        number = self.number_of(label)
+        return Roster(self.labels, tuple(i for i in self.active if i != number), self.features)
+
+    def checked_new(self, label: Any, features: Any) -> tuple[Hashable, Any]:
+        """A label that can be added, and the arm's features as an event keeps them."""
+        name = checked_label(label)
+        number = known(self.numbers, name)
+        if number is not None and number in self._present:
+            raise InvalidInput(f"arm {shown(name)} is there already")
+        if number is not None:
+            if features is not None:
+                raise InvalidInput(f"arm {shown(name)} comes back with what it was: pass no features again")
+            return name, None
+        if self.features is None:
+            if features is not None:
+                raise InvalidInput("the arms have no features: state them for all arms, as arms={label: features}")
+            return name, None
+        if features is None:
+            raise InvalidInput(f"arm {shown(name)} needs features, as the other arms have them")
+        encoder = self.features.encoder
+        return name, encoder.plain(encoder.read(features))
+
+
+def _fixed(numbers: Sequence[int]) -> Numbers:
+    """Numbers of arms as an array that nobody changes."""
+    found = np.array(numbers, dtype=np.int64)
+    found.setflags(write=False)
+    return found
+
+
+def known(numbers: dict[Hashable, int], label: Any) -> int | None:
+    """The number of a label; True and 1 are not the same arm."""
+    try:
+        return None if isinstance(label, bool) else numbers.get(label)
+    except TypeError:  # a list, say
+        return None
+
+
+def checked_label(label: Any) -> Hashable:
+    """A label of an arm: text, or a number."""
+    plain = label.item() if isinstance(label, np.generic) else label
+    if isinstance(plain, bool) or not isinstance(plain, str | int | float) or plain != plain:  # noqa: PLR0124 - NaN
+        raise InvalidInput(f"labels of arms must be text or numbers, got {shown(label)}")
+    return plain
+
+
+def as_roster(arms: Any) -> Roster:
+    """The arms that a user names: labels, how many there are, or a mapping from labels to features."""
+    if is_integer(arms):
+        if not 1 <= int(arms) <= 10_000_000:
+            raise InvalidInput(f"arms must be labels, or at least one of them, got {shown(arms)}")
+        return Roster(tuple(range(int(arms))), tuple(range(int(arms))))
+    if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
+        raise InvalidInput(f"arms must be a list of labels, or a mapping from labels to features, got {shown(arms)}")
+    labels = distinct(checked_label(label) for label in arms)
+    features = ArmFeatures.of(arms.values()) if isinstance(arms, Mapping) else None
+    return Roster(labels, tuple(range(len(labels))), features)
+
+
+def as_labels(arms: Any) -> list[Hashable]:
+    """Labels as a user lists them."""
+    if isinstance(arms, str | bytes | Mapping) or not isinstance(arms, Iterable):
+        raise InvalidInput(f"arms must be a list of labels, got {shown(arms)}")
+    return list(arms)
+
+
+def distinct(labels: Iterable[Hashable]) -> tuple[Hashable, ...]:
+    """Labels, which must differ."""
+    found = tuple(labels)
+    if len(set(found)) != len(found):
+        twice = next(label for label in found if found.count(label) > 1)
+        raise InvalidInput(f"labels of arms must differ, but {shown(twice)} occurs more than once")
+    return found

@@ -1,0 +1,140 @@
+"""Ridge regression as a predictor: one per arm, or one for all arms by their features.
+
+| symbol | meaning | shape |
+|---|---|---|
+| λ | the ridge | |
+| s² = (s₀² + Σ e²/(1+w)) / (1 + n) | the noise level, from one-step errors e with squared widths w | |
+
+The prediction of a direction φ is φᵀθ̂, with spread s√w, w = φᵀ(ΦᵀΦ + λI)⁻¹φ.
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from mixbandit._checks import Array, nonnegative, positive
+from mixbandit._schema import count, real, record
+from mixbandit.data import RIDGES, Ridges
+from mixbandit.errors import InvalidInput
+from mixbandit.predictors.base import Prediction, Predictor
+from mixbandit.search import ArmsOffer
+
+
+class _Ridge(Predictor, abc.ABC):
+    """What both have in common: the noise level, and how they are stored."""
+
+    schema = record({"ridge": real(positive), "noise": real(positive)})
+    memory = record({"ridges": RIDGES, "errors": real(nonnegative), "count": count})
+
+    def __init__(self, ridge: float = 0.1, noise: float = 0.5) -> None:
+        """`noise` is the noise level that is expected before any reward; it counts as one reward."""
+        self.ridge, self.noise = positive(ridge, "ridge"), positive(noise, "noise")
+        # At first the intercept is all that rows have.
+        self.ridges, self.errors, self.count = Ridges(self.ridge, 1).extended(1), 0.0, 0
+
+    @property
+    def spread(self) -> float:
+        """The noise level s."""
+        return math.sqrt((self.noise**2 + self.errors) / (1.0 + self.count))
+
+    def _learnt_one(self, number: int, row: Array, reward: float) -> Self:
+        new = object.__new__(type(self))
+        new.ridge, new.noise, new.count = self.ridge, self.noise, self.count + 1
+        new.ridges, error = self.ridges.learnt(number, row, reward)
+        new.errors = self.errors + error
+        return new
+
+    def _learnt(self, numbers: Sequence[int], rows: Sequence[Array], rewards: Sequence[float]) -> Self:
+        new = object.__new__(type(self))
+        new.ridge, new.noise, new.count, errors = self.ridge, self.noise, self.count + len(rewards), self.errors
+        new.ridges, found = self.ridges.stepped(numbers, rows, rewards)
+        for error in found:  # one by one: a sum would differ in the last digit
+            errors += error
+        new.errors = errors
+        return new
+
+    def _with(self, ridges: Ridges) -> Self:
+        new = object.__new__(type(self))
+        vars(new).update(vars(self), ridges=ridges)
+        return new
+
+    def _mapped(self, change: Array) -> Self:
+        if change.shape[1] != self.ridges.dim:
+            raise InvalidInput(
+                f"a predictor that has learnt from rows of {self.ridges.dim} features cannot go on with rows of "
+                f"{change.shape[1]}: pass a new one"
+            )
+        return self._with(self.ridges.mapped(change))
+
+    def learnt(self) -> dict[str, Any]:
+        return {**super().learnt(), "ridges": self.ridges.state_dict()}
+
+    def recalled(self, memory: Mapping[str, Any]) -> Self:
+        return super().recalled({**memory, "ridges": Ridges.from_state_dict(memory["ridges"])})
+
+
+class RidgePerArm(_Ridge):
+    """A ridge regression of rewards on contexts for every arm, from that arm's rewards alone."""
+
+    kind = "RidgePerArm"
+
+    def predict(self, offer: ArmsOffer) -> Prediction:
+        context, arms = _in_context(offer)
+        ridges = self.ridges
+        mean, w = ridges.measured(context, None if len(arms) == len(ridges) else arms)
+        return Prediction(mean, self.spread * np.sqrt(w))
+
+    def predict_many(self, offers: Sequence[ArmsOffer]) -> Prediction:
+        contexts, arms = np.array([_in_context(offer)[0] for offer in offers]), offers[0].arms
+        assert arms is not None
+        mean, w = self.ridges.measured_many(contexts, None if len(arms) == len(self.ridges) else arms)
+        return Prediction(mean, self.spread * np.sqrt(w))
+
+    def after(self, offer: ArmsOffer, arm: int, reward: float) -> Self:
+        context, arms = _in_context(offer)
+        return self._learnt_one(int(arms[arm]), context, reward)
+
+    def after_many(self, offers: Sequence[ArmsOffer], rewards: Sequence[float]) -> Self:
+        told = [_in_context(offer) for offer in offers]
+        return self._learnt([int(arms[0]) for _, arms in told], [context for context, _ in told], rewards)
+
+    def for_arms(self, count: int) -> Self:
+        return self._with(self.ridges.extended(max(count - len(self.ridges), 0)))
+
+    def rescaled(self, context: Array, rows: Array) -> Self:
+        return self._mapped(context)
+
+
+class SharedRidge(_Ridge):
+    """One ridge regression of rewards on rows, which know context and arm: what one arm teaches helps the others."""
+
+    kind = "SharedRidge"
+
+    def predict(self, offer: ArmsOffer) -> Prediction:
+        rows, ridges = offer.rows, self.ridges
+        if rows.shape[1] != ridges.dim:
+            raise InvalidInput(f"SharedRidge knows rows of {ridges.dim} features, and not of {rows.shape[1]}")
+        mean, w = ridges.measured_rows(0, rows)
+        return Prediction(mean, self.spread * np.sqrt(w))
+
+    def after(self, offer: ArmsOffer, arm: int, reward: float) -> Self:
+        return self._learnt_one(0, offer.rows[arm], reward)
+
+    def after_many(self, offers: Sequence[ArmsOffer], rewards: Sequence[float]) -> Self:
+        return self._learnt([0] * len(offers), [offer.rows[0] for offer in offers], rewards)
+
+    def rescaled(self, context: Array, rows: Array) -> Self:
+        return self._mapped(rows)
+
+
+def _in_context(offer: ArmsOffer) -> tuple[Array, Any]:
+    """The context of an offer, and the numbers of its arms."""
+    context, arms = offer.context, offer.arms
+    if context is None or arms is None:
+        raise InvalidInput("RidgePerArm predicts for numbered arms in a context: use it in a ContextualBandit")
+    return context, arms
