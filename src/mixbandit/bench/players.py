@@ -17,6 +17,7 @@ import numpy as np
 
 from mixbandit._compiling import off
 from mixbandit.bandits import AMMUCB, CMMUCB, OFUL
+from mixbandit.bench.peers import DISJOINT, Peer, Stream
 from mixbandit.bench.workloads import DELTA, SIGMA, Rounds
 
 Step = Callable[[int], float]
@@ -28,7 +29,7 @@ class Player:
 
     name: str
     package: str
-    start: Callable[[Rounds], Step]
+    start: Callable[[Any], Step]  # from a workload
     compiled: bool = True  # whether ours may use compiled code
 
     @property
@@ -40,7 +41,7 @@ class Player:
             return None
 
     def play(self, step: Step, first: int, count: int) -> list[float]:
-        """Expected rewards of some rounds."""
+        """Rewards of some rounds."""
         if self.compiled:
             return [step(t) for t in range(first, first + count)]
         with off():
@@ -117,77 +118,22 @@ def vowpal_wabbit(options: str) -> Callable[[Rounds], Step]:
     return start
 
 
-def _disjoint(load: Rounds, choose: Callable[[int], int], update: Callable[[int, int, float], object]) -> Step:
-    """A peer with a parameter per arm: it sees a context and names an arm."""
-
-    def step(t: int) -> float:
-        place = t % len(load.contexts)
-        arm = choose(place)
-        value = float(load.contexts[place] @ load.thetas[arm])
-        update(place, arm, value + load.noise[t % len(load.noise)])
-        return value
-
-    return step
-
-
-def river(load: Rounds) -> Step:
-    """River's LinUCBDisjoint."""
-    from river import bandit
-
-    policy: Any = bandit.LinUCBDisjoint(alpha=1.0, seed=0)
-    contexts, arms = [dict(enumerate(map(float, row))) for row in load.contexts], list(range(load.arms))
-    return _disjoint(
-        load,
-        lambda place: int(policy.pull(arms, context=contexts[place])),
-        lambda place, arm, reward: policy.update(arm, contexts[place], reward),
-    )
-
-
-def mabwiser(load: Rounds) -> Step:
-    """MABWiser's LinUCB."""
-    from mabwiser.mab import MAB, LearningPolicy
-
-    policy = MAB(arms=list(range(load.arms)), learning_policy=LearningPolicy.LinUCB(alpha=1.0), seed=0)
-    everything = np.arange(load.arms)
-    contexts = load.contexts[everything % len(load.contexts)]
-    policy.fit(everything, np.einsum("nd,nd->n", contexts, load.thetas), contexts)
-    return _disjoint(
-        load,
-        lambda place: int(policy.predict(load.contexts[place : place + 1])),
-        lambda place, arm, reward: policy.partial_fit([arm], [reward], load.contexts[place : place + 1]),
-    )
-
-
-def contextual_bandits(load: Rounds) -> Step:
-    """LinUCB of contextualbandits."""
-    from contextualbandits.online import LinUCB
-
-    policy = LinUCB(nchoices=load.arms, alpha=1.0, beta_prior=None, random_state=1)
-    return _disjoint(
-        load,
-        lambda place: int(policy.predict(load.contexts[place : place + 1])[0]),
-        lambda place, arm, reward: policy.partial_fit(
-            load.contexts[place : place + 1], np.array([arm]), np.array([reward])
-        ),
-    )
-
-
-def bayesian_bandits(policy_name: str) -> Callable[[Rounds], Step]:
-    """A contextual agent of bayesianbandits with normal regressions."""
+def disjoint(peer: Callable[[Stream], Peer]) -> Callable[[Rounds], Step]:
+    """A peer with a parameter per arm."""
 
     def start(load: Rounds) -> Step:
-        import bayesianbandits as bb
+        everything = np.arange(load.arms)
+        first = np.einsum("nd,nd->n", load.contexts[everything % len(load.contexts)], load.thetas)
+        choose, learn = peer(Stream(load.contexts, first, SIGMA))
 
-        policy = bb.ThompsonSampling() if policy_name == "TS" else bb.UpperConfidenceBound(alpha=0.9)
-        learners = [bb.NormalRegressor(alpha=1.0, beta=1.0 / SIGMA**2) for _ in range(load.arms)]
-        arms = [bb.Arm(number, learner=learner) for number, learner in enumerate(learners)]
-        agent = bb.ContextualAgent(arms, policy, random_seed=0)
-        rows = [load.contexts[place : place + 1] for place in range(len(load.contexts))]
+        def step(t: int) -> float:
+            place = t % len(load.contexts)
+            arm = choose(place)
+            value = float(load.contexts[place] @ load.thetas[arm])
+            learn(place, arm, value + load.noise[t % len(load.noise)])
+            return value
 
-        def update(place: int, arm: int, reward: float) -> None:
-            agent.update(rows[place], np.array([reward]))
-
-        return _disjoint(load, lambda place: int(agent.pull(rows[place])[0]), update)
+        return step
 
     return start
 
@@ -203,9 +149,5 @@ OURS = (
 PEERS = (
     Player("VowpalWabbit squarecb", "vowpalwabbit", vowpal_wabbit("--squarecb")),
     Player("VowpalWabbit regcb", "vowpalwabbit", vowpal_wabbit("--regcb")),
-    Player("river LinUCBDisjoint", "river", river),
-    Player("MABWiser LinUCB", "mabwiser", mabwiser),
-    Player("contextualbandits LinUCB", "contextualbandits", contextual_bandits),
-    Player("bayesianbandits TS", "bayesianbandits", bayesian_bandits("TS")),
-    Player("bayesianbandits UCB", "bayesianbandits", bayesian_bandits("UCB")),
+    *(Player(library.name, library.package, disjoint(library.start)) for library in DISJOINT),
 )

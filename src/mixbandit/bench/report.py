@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from mixbandit import plots
-from mixbandit.bench import bounds, growth, memory, rounds
+from mixbandit.bench import bounds, busy, contexts, first_decision, growth, memory, rounds
 from mixbandit.bench.timing import Say, facts, one_thread
 
-PARTS = ("rounds", "bounds", "gradients", "growth", "memory")
+PARTS = ("rounds", "contexts", "bounds", "gradients", "growth", "memory")
 
 
 def measure(parts: list[str], *, quick: bool, peers: bool, say: Say) -> dict[str, Any]:
@@ -17,6 +17,10 @@ def measure(parts: list[str], *, quick: bool, peers: bool, say: Say) -> dict[str
     with one_thread():
         if "rounds" in parts:
             found["rounds"] = rounds.measure(quick=quick, peers=peers, say=say)
+        if "contexts" in parts:
+            found["contexts"] = contexts.measure(quick=quick, peers=peers, say=say)
+            found["busy"] = busy.measure(found["contexts"], quick=quick, say=say)
+            found["first_decision"] = first_decision.measure(quick=quick, say=say)
         if "bounds" in parts:
             found["bounds"] = bounds.measure(quick=quick, peers=peers, say=say)
         if "gradients" in parts and peers:
@@ -27,8 +31,9 @@ def measure(parts: list[str], *, quick: bool, peers: bool, say: Say) -> dict[str
             found["slopes"] = {
                 policy: growth.slope(found["over_dimension"], policy, "d") for policy in ("CMM-UCB", "AMM-UCB")
             }
-    if "memory" in parts:
-        found["memory"] = memory.measure(quick=quick, say=say)
+        if "memory" in parts:
+            found["memory"] = memory.measure(quick=quick, say=say)
+            found["blocks"] = memory.blocks(quick=quick, say=say)
     return found
 
 

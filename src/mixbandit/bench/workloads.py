@@ -10,6 +10,8 @@ from mixbandit._checks import Array
 from mixbandit.sequences import MartingaleMixture
 
 SIGMA, DELTA = 0.1, 0.01
+CONTEXT_SIGMA = 0.3
+CONTEXT_SIZES = ((20, 10), (60, 10), (20, 1000), (361, 3))  # features, arms
 ROUND_SIZES = ((20, 10), (20, 1000), (100, 10), (100, 1000))
 BOUND_SIZES = ((100, 10), (500, 20), (1000, 100), (50, 100))
 ACTIONS = 1000
@@ -72,3 +74,41 @@ def bounds(t: int, d: int, *, tight: bool) -> Bounds:
     theta *= min(1.0, 10.0 / float(np.linalg.norm(theta)))
     rewards = features @ theta + SIGMA * rng.normal(size=t)
     return Bounds(t, d, float(np.linalg.norm(theta)) if tight else 10.0, features, rewards, actions)
+
+
+@dataclass(frozen=True)
+class Contexts:
+    """A new context in every round, a parameter per arm, and rewards from 0 to 1."""
+
+    contexts: Array  # (n, d), N(0, 1)/√d
+    rows: Array  # (n, d + 1), the same with an intercept in front
+    thetas: Array  # (K, d + 1), N(0, 1)
+    rewards: Array  # (n, K), of each arm in each round
+
+    @property
+    def d(self) -> int:
+        return int(self.contexts.shape[1])
+
+    @property
+    def arms(self) -> int:
+        return len(self.thetas)
+
+    @property
+    def norm_bound(self) -> float:
+        """The largest ‖θ_k‖."""
+        return float(np.linalg.norm(self.thetas, axis=1).max())
+
+
+def contexts(d: int, arms: int, count: int, *, binary: bool) -> Contexts:
+    """The workload of decisions in context. Rewards are θ_kᵀx + .3·N(0, 1) clipped to [0, 1], or 1 with probability
+    θ_kᵀx clipped to [0, 1].
+    """
+    rng = np.random.default_rng(0)
+    found, thetas = rng.normal(size=(count, d)) / np.sqrt(d), rng.normal(size=(arms, d + 1))
+    rows = np.hstack([np.ones((count, 1)), found])
+    means = rows @ thetas.T
+    if binary:
+        rewards = (rng.random(means.shape) < means).astype(float)
+    else:
+        rewards = np.clip(means + CONTEXT_SIGMA * rng.normal(size=means.shape), 0.0, 1.0)
+    return Contexts(found, rows, thetas, rewards)

@@ -59,6 +59,25 @@ _TABLES: tuple[tuple[str, str, dict[str, str]], ...] = (
         },
     ),
     (
+        "contexts",
+        "µs per decision in context: choose, observe, learn",
+        {
+            "d": "features", "arms": "arms", "rewards": "rewards", "player": "player", "microseconds": "µs per round",
+            "times_floor": "times LinUCB", "first_quarter": "reward, first quarter", "last_quarter": "last",
+            "rounds": "rounds",
+        },
+    ),
+    (
+        "busy",
+        "µs per decision in context, another process on both cores",
+        {
+            "d": "features", "arms": "arms", "blas_threads": "BLAS threads", "player": "player",
+            "microseconds": "µs per round", "times_floor": "times LinUCB", "busy_times_quiet": "times quiet",
+        },
+    ),
+    ("first_decision", "ms of a new process", {"process": "process", "milliseconds": "ms",
+                                               "beyond_numpy": "beyond numpy and scipy"}),
+    (
         "bounds",
         "µs per action",
         {
@@ -80,6 +99,14 @@ _TABLES: tuple[tuple[str, str, dict[str, str]], ...] = (
                                                     "mean_microseconds": "mean"}),
     ("memory", "kilobytes held by a policy", {"policy": "policy", "d": "d", "rounds": "rounds",
                                                  "kilobytes": "kilobytes"}),
+    (
+        "blocks",
+        "kilobytes held with a belief per arm",
+        {
+            "policy": "policy", "d": "features", "arms": "arms", "rounds": "rounds", "kilobytes": "kilobytes",
+            "times_bare": "times a matrix per arm", "microseconds": "µs per round",
+        },
+    ),
 )  # fmt: skip
 
 
