@@ -40,7 +40,7 @@ class ArmDirections:
 
     def __getitem__(self, index: Any) -> ArmDirections:
         if isinstance(index, int | np.integer):
-            index = slice(index, index + 1)
+            index = slice(index, index + 1 or None)  # the last one is −1
         own = self.own if self.is_shared else self.own[index]
         return ArmDirections(self.arms[index], own, None if self.less is None else self.less[index])
 
