@@ -11,7 +11,8 @@ import functools
 import itertools
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from decimal import Decimal
 from numbers import Real
 from pathlib import Path
@@ -39,6 +40,7 @@ LARGEST_COUNT, LARGEST_DIMENSION, LARGEST_BATCH = 2**63 - 1, 1_000_000, 1_000_00
 _FLOAT64 = np.dtype(np.float64)
 _SAFE_ENTRY = 1e150  # its square is a float
 _LONGEST_SHOWN = 80
+_LONGEST_LABEL = 256  # of an integer, in bits
 _PLAIN, _LISTS = frozenset((float, int)), frozenset((list, tuple))
 _DEEPEST = 64  # numpy refuses lists nested more deeply
 
@@ -348,6 +350,45 @@ def as_text(value: Any, name: str) -> str:
     if not isinstance(value, str):
         raise InvalidInput(f"{name} must be text, got {shown(value)}")
     return str.__str__(value)  # a subclass may compare as it likes
+
+
+def as_items(value: Any, name: str, expected: str, *, ordered: bool = True) -> list[Any]:
+    """The items of a list or another iterable, but not of text, bytes, mappings, tables, or sets if order counts."""
+    unsuitable = (str, bytes, bytearray, Mapping, *((AbstractSet,) if ordered else ()))
+    try:
+        if isinstance(value, unsuitable):
+            raise TypeError(f"a {type(value).__name__}")
+        if getattr(value, "ndim", 1) != 1:  # iterating over a DataFrame gives the names of its columns
+            raise TypeError(f"of shape {value.shape}")
+        # Some iterables never end.
+        found = list(value if isinstance(value, Collection) else itertools.islice(value, LARGEST_BATCH + 1))
+    except MemoryError:
+        raise
+    except Exception as error:  # iterating runs the code of users
+        raise InvalidInput(f"{name} must be {expected}, got {shown(value)} ({_reason(error)})") from error
+    if not isinstance(value, Collection) and len(found) > LARGEST_BATCH:
+        raise InvalidInput(f"{name} must have a length, or at most {LARGEST_BATCH:,} items, got {shown(value)}")
+    return found
+
+
+def as_label(value: Any) -> str | int | float:
+    """`value` as the label of an arm, in Python's own types, which can be stored."""
+    is_scalar = isinstance(value, np.generic) and not isinstance(value, np.timedelta64)  # which may count as an integer
+    plain = value.item() if is_scalar else value
+    if isinstance(plain, str):
+        return as_text(plain, "a label")
+    if isinstance(plain, bool) or not isinstance(plain, int | float) or plain != plain:  # noqa: PLR0124 - NaN
+        raise InvalidInput(f"labels of arms must be text or numbers, got {shown(value)}")
+    if isinstance(plain, int) and plain.bit_length() > _LONGEST_LABEL:
+        raise InvalidInput(
+            f"labels of arms that are integers must have at most {_LONGEST_LABEL} bits, got {shown(value)}"
+        )
+    return plain
+
+
+def listed(labels: Sequence[Any]) -> str:
+    """The first few labels, for a message."""
+    return ", ".join(map(shown, labels[:5])) + (", …" if len(labels) > 5 else "")
 
 
 def instance_of(value: Any, kinds: type[T] | tuple[type[T], ...], name: str, expected: str) -> T:

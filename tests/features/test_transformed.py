@@ -141,7 +141,7 @@ class Wrong:
         return self.output
 
 
-@pytest.mark.parametrize("output", [np.zeros((2, 1)), np.zeros(1), [[np.nan]], [["x"]], None, [[1e300]]])
+@pytest.mark.parametrize("output", [np.zeros((2, 1)), np.zeros(1), [[np.nan]], [["x"]], None, [[1e60]], [[1e300]]])
 def test_outputs_are_checked(output):
     features = TransformedContexts(Wrong(output), outputs=1)
     with pytest.raises(InvalidInput, match="Wrong"):
@@ -209,6 +209,12 @@ def test_fingerprints_tell_values_apart():
     assert fingerprint(np.arange(6).reshape(2, 3)) == fingerprint(np.asfortranarray(np.arange(6).reshape(2, 3)))
     sparse = pytest.importorskip("scipy.sparse")
     assert fingerprint(sparse.csr_matrix([[0.0, 1.0]])) != fingerprint(sparse.csr_matrix([[1.0, 0.0]]))
+
+
+def test_features_are_as_small_as_predictors_can_square():
+    mapped = MappedContexts(2)
+    with pytest.raises(InvalidInput, match=r"features\[0\] must be finite and at most 1e\+50"):
+        mapped.row(mapped.read([1e60, 1.0]))
 
 
 def test_feature_maps_make_rows_without_an_intercept_of_their_own():

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from mixbandit._checks import LARGEST_DATUM, Array, as_number, as_text, is_integer, shown
+from mixbandit._checks import LARGEST_DATUM, Array, as_items, as_number, as_text, is_integer, shown
 from mixbandit.errors import InvalidInput
 from mixbandit.storage import Family, Remembering
 
@@ -24,6 +24,9 @@ Name = str | int
 Category = str | bool
 Context = Any
 """A context that was read. Only the features that read it look inside."""
+
+# Of an integer, in bits. Files do not take thousands of digits.
+_LONGEST_NAME = 256
 
 NO_NUMBER = math.nan
 """Where a value is missing, or a category."""
@@ -206,7 +209,7 @@ def read_name(name: Any) -> Name:
     """A name of a value: text or an integer."""
     if type(name) is str:
         return name
-    if is_integer(name):
+    if is_integer(name) and int(name).bit_length() <= _LONGEST_NAME:
         return int(name)
     if isinstance(name, str):
         return as_text(name, "a name")
@@ -261,7 +264,10 @@ def _vector(context: Any) -> Sequence[Any]:
         )
     if getattr(context, "requires_grad", False) is True:
         raise InvalidInput("the context carries a gradient: detach it first")
-    array = context if isinstance(context, np.ma.MaskedArray) else np.asarray(context)
+    try:
+        array = context if isinstance(context, np.ma.MaskedArray) else np.asarray(context)
+    except Exception as error:  # it is code of users
+        raise InvalidInput(f"a context must be a vector if it is an array, got {shown(context)}") from error
     if array.ndim == 2 and len(array) == 1:
         array = array[0]
     if array.ndim != 1:
@@ -332,7 +338,9 @@ def contexts_of(contexts: Any) -> list[Any]:
         raise InvalidInput(f"contexts must be a DataFrame, a matrix or a list of contexts, got {shown(contexts)}{_ASK}")
     if hasattr(type(contexts), "toarray"):
         raise InvalidInput(f"contexts must be dense, got {_what(contexts)}")
-    return _several(list(contexts))
+    if getattr(contexts, "ndim", 1) == 2:  # a tensor
+        return list(contexts)
+    return _several(as_items(contexts, "contexts", "a DataFrame, a matrix or a list of contexts"))
 
 
 _ASK = "; for a single context there is ask"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from mixbandit._checks import shown
+from mixbandit._checks import as_items, shown
 from mixbandit._schema import Fields, count, list_of, one_of_these, require
 from mixbandit.errors import InvalidInput
 from mixbandit.features.columns import (
@@ -25,9 +25,7 @@ from mixbandit.features.contexts import Category, Name, is_missing, read_cell, r
 
 def as_list(value: Any, what: str) -> list[Any]:
     """A list that a user states."""
-    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
-        raise InvalidInput(f"{what} must be a list, got {shown(value)}")
-    return list(value)
+    return as_items(value, what, "a list")
 
 
 def as_categories(value: Any) -> dict[Name, tuple[Category, ...]]:

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from mixbandit._checks import Array, as_float_array, as_text, as_vector, check_finite, dimension, shown
+from mixbandit._checks import LARGEST_DATUM, Array, as_float_array, as_text, as_vector, check_finite, dimension, shown
 from mixbandit._extras import import_extra
 from mixbandit._schema import integer, record
 from mixbandit.errors import InvalidInput
@@ -104,7 +104,7 @@ class TransformedContexts(ContextFeatures):
         array = as_float_array(found, f"the output of {self.transformer}")
         if array.ndim != 2 or len(array) != 1:
             raise InvalidInput(f"{self.transformer} must return one row, got shape {array.shape}")
-        check_finite(array, f"the output of {self.transformer}")
+        check_finite(array, f"the output of {self.transformer}", LARGEST_DATUM)
         row: Array = array[0]
         return row
 
@@ -157,10 +157,12 @@ class MappedContexts(ContextFeatures):
         self.dim = self.features.dim
 
     def read(self, context: Any) -> Array:
-        return frozen(as_vector(context, self.features.dim_in, "the context"))
+        return frozen(as_vector(context, self.features.dim_in, "context"))
 
     def row(self, context: Array) -> Array:
-        return frozen(self.features.evaluate(context[None])[0])
+        row = self.features.evaluate(context[None])[0]
+        check_finite(row, "features", LARGEST_DATUM)
+        return frozen(row)
 
     def after(self, context: Array) -> Self:
         return self

@@ -1,6 +1,7 @@
 """A contextual bandit: stated probabilities, arms that come and go, rewards at any time."""
 
 import copy
+import itertools
 import pickle
 import threading
 
@@ -136,9 +137,24 @@ def test_labels_are_texts_or_numbers():
     assert mb.ContextualBandit([3, 1.5, "x"]).arms == [3, 1.5, "x"]
     assert mb.ContextualBandit(np.array([3, 4])).arms == [3, 4]
     assert mb.ContextualBandit(2).arms == [0, 1]
-    for bad in ([True], [None], [("a", 1)], [float("nan")], ["a", "a"], "abc", None, 0, -1, [b"a"]):
+    wrong = ([True], [None], [("a", 1)], [float("nan")], ["a", "a"], "abc", None, 0, -1, [b"a"], [np.timedelta64(3)])
+    huge, unordered, endless, table = [10**400], {"a", "b"}, itertools.count(), pd.DataFrame({"a": [1.0], "b": [2.0]})
+    for bad in (*wrong, huge, unordered, endless, table, np.array(3.0), bytearray(b"ab")):
         with pytest.raises(InvalidInput):
             mb.ContextualBandit(bad)
+
+
+def test_eligible_arms_may_come_in_any_iterable():
+    bandit = make()
+    for given in ({"a", "b"}, ("a", "b"), iter(["a", "b"]), np.array(["a", "b"]), pd.Series(["a", "b"])):
+        assert bandit.ask([1.0], arms=given).arm in ("a", "b")
+
+
+def test_long_labels_are_cut_in_messages():
+    bandit = mb.ContextualBandit(["x" * 100_000, "y"])
+    with pytest.raises(InvalidInput) as caught:
+        bandit.remove_arm("z")
+    assert len(str(caught.value)) < 200
 
 
 def test_ids_are_never_issued_twice_and_a_seed_gives_the_same_arms_again():
@@ -298,6 +314,11 @@ def test_what_is_learnt_is_a_dense_ridge_regression_in_the_scale_of_now(with_fea
         lambda b, c: b.ask({"tokens": 1.0}, arms="a"),
         lambda b, c: b.ask({"tokens": 1.0}, arms=[["a"]]),
         lambda b, c: b.ask({"tokens": 1.0}, arms=[True]),
+        lambda b, c: b.ask({"tokens": 1.0}, arms=itertools.count()),
+        lambda b, c: b.ask({"tokens": 1.0}, arms=pd.DataFrame({"a": [1.0], "b": [2.0]})),
+        lambda b, c: b.ask({10**400: 1.0}),
+        lambda b, c: b.ask_many(itertools.count()),
+        lambda b, c: b.tell_many({c}, [0.2]),
         lambda b, c: b.ask_many([{"tokens": 1.0}, {"tokens": 1j}]),
         lambda b, c: b.ask_many({"tokens": 1.0}),
         lambda b, c: b.add_arm("a"),
@@ -308,6 +329,7 @@ def test_what_is_learnt_is_a_dense_ridge_regression_in_the_scale_of_now(with_fea
         lambda b, c: b.interval({"tokens": 1.0}, "z", norm_bound=1.0),
         lambda b, c: b.interval({"tokens": 1.0}, norm_bound=1.0, sigma=0.0),
         lambda b, c: b.interval(object(), norm_bound=1.0),
+        lambda b, c: b.interval({"tokens": 1.0}, "a", norm_bound=1.0, arms=["a", "b"]),
     ],
 )
 def test_errors_change_nothing(act):

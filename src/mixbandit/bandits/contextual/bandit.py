@@ -17,6 +17,8 @@ from numpy.typing import ArrayLike
 
 from mixbandit._checks import (
     as_generator,
+    as_items,
+    as_label,
     as_path,
     as_range,
     as_reward,
@@ -43,7 +45,7 @@ from mixbandit.bandits.contextual.events import (
     rewarded,
 )
 from mixbandit.bandits.contextual.intervals import Intervals, ModelBased
-from mixbandit.bandits.contextual.roster import Roster, as_labels, as_roster, checked_label
+from mixbandit.bandits.contextual.roster import Roster, as_labels, as_roster
 from mixbandit.bandits.contextual.state import State
 from mixbandit.bandits.journal import Journal, MemoryJournal
 from mixbandit.bandits.rules import NO_BELIEF, ActingRule, Optimistic
@@ -184,9 +186,7 @@ class ContextualBandit(Storable):
     @locked
     def tell_many(self, choices: Iterable[ContextualChoice | str], rewards: ArrayLike) -> Self:
         """Learn several rewards (n,): all or, on an error, none."""
-        if isinstance(choices, str | bytes | Mapping) or not isinstance(choices, Iterable):
-            raise InvalidInput(f"choices must be a list of choices or ids, got {shown(choices)}")
-        names = [_id_of(choice) for choice in choices]
+        names = [_id_of(choice) for choice in as_items(choices, "choices", "a list of choices or ids")]
         values, now = as_vector(rewards, len(names), "rewards").tolist(), time.time()
         told = [RewardTold(name, now, value) for name, value in zip(names, values, strict=True)]
         while told and not self._kept(told, rewarded(self, self._latest(), told)):
@@ -206,7 +206,7 @@ class ContextualBandit(Storable):
     @locked
     def remove_arm(self, label: Hashable) -> Self:
         """Do not choose an arm any more. Rewards of earlier choices may still be told."""
-        return self._happened(ArmRemoved(time.time(), checked_label(label)))
+        return self._happened(ArmRemoved(time.time(), as_label(label)))
 
     @locked
     def interval(
@@ -226,6 +226,8 @@ class ContextualBandit(Storable):
         """
         self._catch_up()
         state = self._state
+        if arm is not None and arms is not None:
+            raise InvalidInput("pass arm, or arms for several, not both")
         wanted = None if arms is None else as_labels(arms)
         numbers = state.roster.eligible(wanted if arm is None else [arm])
         key = (positive(norm_bound, "norm_bound"), None if sigma is None else positive(sigma, "sigma"))

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from mixbandit._checks import as_text, finite, shown
-from mixbandit._schema import count, list_of, optional, real, record, scalar
+from mixbandit._checks import as_label, as_text, finite, shown
+from mixbandit._schema import count, list_of, optional, real, record
 from mixbandit.bandits.choice import number_of
 from mixbandit.bandits.contextual.roster import Numbers
 from mixbandit.bandits.contextual.state import State
@@ -32,6 +32,10 @@ class Settings(Protocol):
 def anything(value: Any, where: str) -> Any:
     """A context as it is stored; the features of the bandit check it."""
     return value
+
+
+def _label(value: Any, where: str) -> Hashable:
+    return as_label(value)
 
 
 class ContextualEvent(Event):
@@ -157,7 +161,7 @@ class ArmAdded(ContextualEvent):
     """An arm came, or came back."""
 
     kind: ClassVar[str] = "arm added"
-    schema = record({"time": _TIME, "label": scalar, "features": anything})
+    schema = record({"time": _TIME, "label": _label, "features": anything})
 
     time: float
     label: Hashable
@@ -172,7 +176,7 @@ class ArmRemoved(ContextualEvent):
     """An arm went: it is not chosen any more, and rewards that are still due are learnt."""
 
     kind: ClassVar[str] = "arm removed"
-    schema = record({"time": _TIME, "label": scalar})
+    schema = record({"time": _TIME, "label": _label})
 
     time: float
     label: Hashable

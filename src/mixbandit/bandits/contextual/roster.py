@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mixbandit._checks import Array, is_integer, shown
+from mixbandit._checks import Array, as_items, as_label, is_integer, listed, shown
 from mixbandit._lazy import lazy
 from mixbandit.errors import InvalidInput
 from mixbandit.features import Context, ContextFeatures, NamedContexts
@@ -101,7 +101,7 @@ class Roster:
         """The number of an arm that is there now; InvalidInput for others."""
         number = known(self.numbers, label)
         if number is None or number not in self._present:
-            there = ", ".join(repr(self.labels[i]) for i in self.active[:5]) + (", …" if len(self.active) > 5 else "")
+            there = listed([self.labels[i] for i in self.active[:6]])
             what = "is unknown" if number is None else "was removed"
             raise InvalidInput(f"arm {shown(label)} {what}; there are {there or 'no arms'}")
         return number
@@ -127,7 +127,7 @@ class Roster:
 
     def checked_new(self, label: Any, features: Any) -> tuple[Hashable, Any]:
         """A label that can be added, and the arm's features as an event keeps them."""
-        name = checked_label(label)
+        name = as_label(label)
         number = known(self.numbers, name)
         if number is not None and number in self._present:
             raise InvalidInput(f"arm {shown(name)} is there already")
@@ -155,17 +155,9 @@ def _fixed(numbers: Sequence[int]) -> Numbers:
 def known(numbers: dict[Hashable, int], label: Any) -> int | None:
     """The number of a label; True and 1 are not the same arm."""
     try:
-        return None if isinstance(label, bool) else numbers.get(label)
-    except TypeError:  # a list, say
+        return None if isinstance(label, bool | np.bool_) else numbers.get(label)
+    except Exception:  # a list, say, and hashing runs the code of users
         return None
-
-
-def checked_label(label: Any) -> Hashable:
-    """A label of an arm: text, or a number."""
-    plain = label.item() if isinstance(label, np.generic) else label
-    if isinstance(plain, bool) or not isinstance(plain, str | int | float) or plain != plain:  # noqa: PLR0124 - NaN
-        raise InvalidInput(f"labels of arms must be text or numbers, got {shown(label)}")
-    return plain
 
 
 def as_roster(arms: Any) -> Roster:
@@ -174,18 +166,16 @@ def as_roster(arms: Any) -> Roster:
         if not 1 <= int(arms) <= 10_000_000:
             raise InvalidInput(f"arms must be labels, or at least one of them, got {shown(arms)}")
         return Roster(tuple(range(int(arms))), tuple(range(int(arms))))
-    if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
-        raise InvalidInput(f"arms must be a list of labels, or a mapping from labels to features, got {shown(arms)}")
-    labels = distinct(checked_label(label) for label in arms)
+    given = arms.keys() if isinstance(arms, Mapping) else arms
+    expected = "a list of labels, or a mapping from labels to features"
+    labels = distinct(map(as_label, as_items(given, "arms", expected, ordered=given is arms)))
     features = ArmFeatures.of(arms.values()) if isinstance(arms, Mapping) else None
     return Roster(labels, tuple(range(len(labels))), features)
 
 
 def as_labels(arms: Any) -> list[Hashable]:
     """Labels as a user lists them."""
-    if isinstance(arms, str | bytes | Mapping) or not isinstance(arms, Iterable):
-        raise InvalidInput(f"arms must be a list of labels, got {shown(arms)}")
-    return list(arms)
+    return as_items(arms, "arms", "a list of labels", ordered=False)
 
 
 def distinct(labels: Iterable[Hashable]) -> tuple[Hashable, ...]:

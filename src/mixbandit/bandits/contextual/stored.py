@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from mixbandit._checks import as_range, nonnegative, probability
+from mixbandit._checks import as_label, as_range, nonnegative, probability
 from mixbandit._schema import checked, integer, list_of, mapping, one_of_these, optional, real, record, scalar
 from mixbandit.bandits.contextual.events import ContextualEvent, RewardTold, Settings, anything, folded
-from mixbandit.bandits.contextual.roster import ArmFeatures, Roster, checked_label, distinct
+from mixbandit.bandits.contextual.roster import ArmFeatures, Roster, distinct
 from mixbandit.bandits.contextual.state import State
 from mixbandit.bandits.rules import ActingRule
 from mixbandit.errors import DamagedState, InvalidInput
@@ -89,6 +89,6 @@ def _roster(fields: Stored) -> Roster:
         raise DamagedState(f"bandit.arm_features must be as many as labels, {len(labels)}, got {len(described)}")
     try:
         features = None if described is None else ArmFeatures.unplain(described)
-        return Roster(distinct(checked_label(label) for label in labels), tuple(range(len(labels))), features)
+        return Roster(distinct(as_label(label) for label in labels), tuple(range(len(labels))), features)
     except InvalidInput as error:
         raise DamagedState(f"bandit: {error}") from error
