@@ -9,10 +9,8 @@ import functools
 import inspect
 import types
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import optuna
@@ -25,58 +23,25 @@ from mixbandit._files import digest
 from mixbandit.bandits import Optimism
 from mixbandit.errors import NotStorable
 from mixbandit.integrations import optuna as in_optuna
+from tests.battery import contextual_calls
+from tests.battery.call import SAME_IDS, TOKEN, Arguments, Call, many, resolved
 from tests.helpers import sequences as problem
 from tests.helpers.worlds import ARMS, BOX, PHI, THETA, reward
 
-Arguments = dict[str, Any]
 # A wide noise level: valid calls must not refute what is stated.
 SETTINGS = {"sigma": 1.0, "norm_bound": 5.0, "delta": 0.05}
 
 
-@dataclass(frozen=True)
-class Call:
-    """One valid call: of a function, of a class, or of a method of a subject made for it."""
-
-    name: str  # what is called: "certify", "Box", "CMMUCB.tell"
-    arguments: Callable[[], Arguments]  # fresh and valid
-    subject: Callable[[], Any] | None = None
-    variant: str = ""  # tells several calls of the same callable apart
-
-    @property
-    def target(self) -> Callable[..., Any]:
-        """What is called, without a subject."""
-        return resolved(self.name)
-
-    @property
-    def label(self) -> str:
-        return f"{self.name} ({self.variant})" if self.variant else self.name
-
-    @functools.cached_property
-    def parameters(self) -> tuple[str, ...]:
-        return tuple(self.arguments())
-
-    def __call__(self, subject: Any, arguments: Arguments) -> Any:
-        if self.subject is None:
-            return self.target(**arguments)
-        method = self.name.rpartition(".")[2]
-        return getattr(subject, method)(**arguments)
-
-
-def resolved(name: str) -> Any:
-    """The object of a dotted name: `regret.worst_case`, `plots.curve`, `optuna.publish`, `Box`, `UCB.ask`."""
-    found: Any = mb
-    for part in name.split("."):
-        found = _MODULES.get(part) or getattr(found, part)
-    return found
-
-
-_MODULES = {"plots": plots, "optuna": in_optuna}
 # Optuna itself calls the others: a sampler and a callback, whose tests are those of the integration.
 _IN_OPTUNA = ("Publish", "plot_certificate", "plot_worths", "publish")
 
 
 def fingerprint(subject: Any) -> str:
     """A hash of everything that a call might change."""
+    if isinstance(subject, mb.ContextualBandit):
+        state = subject.state
+        learnt = (state.features.state_dict(), state.predictor.state_dict())
+        return digest((subject.state_dict(), *learnt, list(state.counts), subject.open, subject.arms))
     if isinstance(subject, mb.RunningIntersection):
         parts = (subject.sequence.state_dict(), subject.lower, subject.upper, subject.is_empty)
         return digest(parts)
@@ -93,16 +58,11 @@ def fingerprint(subject: Any) -> str:
 # --- subjects: prepared once, copied for every case
 
 
-# Ids begin with a random token; this one stands in messages, and must not change from run to run.
-TOKEN = "1f2e3d4c5b6a7980"
-_SAME_IDS = mock.patch("secrets.token_hex", return_value=TOKEN)
-
-
 @functools.cache
 def _played(name: str) -> mb.Policy:
     policy = POLICIES[name]()
     context = [0.2, 0.7] if "context" in name else None
-    with _SAME_IDS:
+    with SAME_IDS:
         for t in range(6):
             choice = policy.ask(context=context)
             policy.tell(choice, reward(choice, t))
@@ -181,7 +141,7 @@ CONFIGURATION = {"C": 1.0, "kernel": "poly", "degree": 3}
 @functools.cache
 def _tuned() -> mb.Tuner:
     made = mb.Tuner(_space(), reward_range=(0, 1), samples=100, rows="fresh", initial=4, rng=0)
-    with _SAME_IDS:
+    with SAME_IDS:
         for _ in range(6):
             trial = made.ask()
             made.tell(trial, 0.5)
@@ -254,19 +214,6 @@ class _SklearnKernel:
 
 def _same(subject: Any) -> Callable[[], Any]:
     return lambda: subject
-
-
-def _many(subjects: dict[str, Callable[[], Any]], methods: dict[str, Callable[[], Arguments]]) -> list[Call]:
-    """Every method of every subject that has it; the class of the subject is in the name."""
-    calls = []
-    for variant, make in subjects.items():
-        kind = type(make()).__name__
-        calls += [
-            Call(f"{kind}.{method}", arguments, make, variant if variant != kind else "")
-            for method, arguments in methods.items()
-            if hasattr(make(), method)
-        ]
-    return calls
 
 
 _NAMED = {
@@ -566,6 +513,7 @@ def _bounding(name: str) -> dict[str, Callable[[], Arguments]]:
 
 
 EXCLUDED = {
+    **contextual_calls.EXCLUDED,
     "BoundedMixture.merge": "depends on the order of values: it always says so",
     "Bank.log_*": "takes values that a sequence has checked",
     "*.from_state_dict": "reads a stored state, which is the subject of damaged files",
@@ -805,14 +753,14 @@ CALLS: tuple[Call, ...] = (
     *(Call(name, arguments) for name, arguments in CONSTRUCTORS.items()),
     *(Call(name, arguments) for name, arguments in FUNCTIONS.items()),
     Call("Tuner.load", lambda: {"path": _saved_tuner(), "features": None}),
-    *_many({n: functools.partial(policy, n) for n in POLICIES if "context" not in n}, _PLAYING),
-    *_many({n: functools.partial(policy, n) for n in POLICIES if "context" in n}, _IN_CONTEXT),
-    *_many({"several": functools.partial(policy, "AMMUCB")}, _SEVERAL),
-    *(call for n in problem.SEQUENCES for call in _many({n: functools.partial(sequence, n)}, _bounding(n))),
-    *_many({"one kernel": one_kernel}, _without_vectors(one_kernel)),
-    *_many({"several kernels": several_kernels}, _without_vectors(several_kernels)),
-    *_many({"MeanSequence": _mean(), "a level": _mean(sigma=0.3), "gaussian": _mean(noise="gaussian")}, _MEANS),
-    *_many({"Spending": lambda: mb.Spending(0.05)}, {
+    *many({n: functools.partial(policy, n) for n in POLICIES if "context" not in n}, _PLAYING),
+    *many({n: functools.partial(policy, n) for n in POLICIES if "context" in n}, _IN_CONTEXT),
+    *many({"several": functools.partial(policy, "AMMUCB")}, _SEVERAL),
+    *(call for n in problem.SEQUENCES for call in many({n: functools.partial(sequence, n)}, _bounding(n))),
+    *many({"one kernel": one_kernel}, _without_vectors(one_kernel)),
+    *many({"several kernels": several_kernels}, _without_vectors(several_kernels)),
+    *many({"MeanSequence": _mean(), "a level": _mean(sigma=0.3), "gaussian": _mean(noise="gaussian")}, _MEANS),
+    *many({"Spending": lambda: mb.Spending(0.05)}, {
         "each": lambda: {"n": 3},
         "nth": lambda: {"j": 3},
         "nth_square": lambda: {"j": 3},
@@ -846,11 +794,11 @@ CALLS: tuple[Call, ...] = (
         },
         variant="pairs",
     ),
-    *_many(
+    *many(
         {"RunningIntersection": lambda: mb.RunningIntersection(sequence("standard"), problem.PROBES)},
         {"update": _BOUNDING["update"]},
     ),
-    *_many(
+    *many(
         {
             "RandomFourier": lambda: mb.RandomFourier(2, 4, rng=0),
             "RandomLayer": lambda: mb.RandomLayer(2, 4, rng=0),
@@ -859,10 +807,10 @@ CALLS: tuple[Call, ...] = (
         },
         _MAPPING,
     ),
-    *_many({"Identity": lambda: mb.Identity(4)}, _WIDER),
-    *_many({"Interaction": lambda: mb.Interaction(2, 2)}, _WIDER),
-    *_many({"Disjoint": lambda: mb.Disjoint(2, 2)}, _PER_ARM),
-    *_many(
+    *many({"Identity": lambda: mb.Identity(4)}, _WIDER),
+    *many({"Interaction": lambda: mb.Interaction(2, 2)}, _WIDER),
+    *many({"Disjoint": lambda: mb.Disjoint(2, 2)}, _PER_ARM),
+    *many(
         {
             "RBF": lambda: mb.RBF(0.5),
             "Matern": mb.Matern,
@@ -881,12 +829,12 @@ CALLS: tuple[Call, ...] = (
             "on": lambda: {"columns": [1, 0]},
         },
     ),
-    *_many({"Arms": lambda: ARMS, "Box": lambda: mb.Box([0.0, 0.0], [1.0, 1.0])}, _REGION),
-    *_many({"LinearEnvironment": _linear, "ChangingArms": _changing, "FunctionEnvironment": _function}, _ROUND),
-    *_many({"Tuner": tuner}, _TUNING),
+    *many({"Arms": lambda: ARMS, "Box": lambda: mb.Box([0.0, 0.0], [1.0, 1.0])}, _REGION),
+    *many({"LinearEnvironment": _linear, "ChangingArms": _changing, "FunctionEnvironment": _function}, _ROUND),
+    *many({"Tuner": tuner}, _TUNING),
     Call("Tuner.plan", lambda: {"floor": None, "gap": 0.5}, tuner, "a gap"),
-    *_many({"StudyCertificate": _study_certificate}, _CERTIFIED),
-    *_many({"Space": _space}, _SPACE),
+    *many({"StudyCertificate": _study_certificate}, _CERTIFIED),
+    *many({"Space": _space}, _SPACE),
     Call("Space.from_toml", lambda: {"path": _written_space()}),
     Call("certify", _certifying),
     Call("certify", _certifying_a_list, variant="a fixed list"),
@@ -899,7 +847,7 @@ CALLS: tuple[Call, ...] = (
     Call("optuna.plot_worths", _drawing(target_name="accuracy", n=2)),
     Call("optuna.publish", _drawing()),
     Call("optuna.Publish", lambda: {"every": 5, "assumptions": _known(), "space": None}),
-    *_many({"ListCertificate": lambda: mb.certify_finalists(**_one_finalist())}, {
+    *many({"ListCertificate": lambda: mb.certify_finalists(**_one_finalist())}, {
         "of": lambda: {"parameters": {"C": 1.0}},
         "sentences": lambda: {"named": "it"},
     }),
@@ -910,15 +858,16 @@ CALLS: tuple[Call, ...] = (
         Call(f"{type(parameter).__name__}.encode", functools.partial(dict, value=value, name=name), _same(parameter))
         for name, (parameter, value) in _VALUES.items()
     ),
-    *_many({"Records": lambda: mb.Records(list(_recorded()))}, {
+    *many({"Records": lambda: mb.Records(list(_recorded()))}, {
         "append": lambda: {"record": _recorded()[0]},
         "column": lambda: {"name": "reward"},
         "to_csv": lambda: {"path": "a.csv"},
     }),
-    *_many({"FromRegressor": lambda: mb.FromRegressor(_Regressor(), 0.1)}, {
+    *many({"FromRegressor": lambda: mb.FromRegressor(_Regressor(), 0.1)}, {
         "predict": lambda: {"x": np.array([0.3, 0.4])},
         "update": lambda: {"x": np.array([0.3, 0.4]), "r": 0.5},
     }),
+    *contextual_calls.CALLS,
 )  # fmt: skip
 
 
@@ -955,6 +904,8 @@ def discovered() -> dict[str, tuple[str, ...]]:
             if inspect.isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_"):
                 found[f"{prefix}.{name}"] = _parameters(value)
     found |= {f"optuna.{name}": _parameters(getattr(in_optuna, name)) for name in _IN_OPTUNA}
+    for name in contextual_calls.WITHIN_MODULES:
+        found[name] = tuple(each for each in _parameters(resolved(name)) if each != "self")
     return {name: parameters for name, parameters in found.items() if parameters}
 
 

@@ -9,8 +9,9 @@ import pytest
 import mixbandit as mb
 from mixbandit.errors import InvalidInput
 from tests.battery import bad_values
+from tests.battery.call import Call
 from tests.battery.odd_values import PLAIN, values
-from tests.battery.public_calls import CALLS, EXCLUDED, Call, discovered, is_excluded
+from tests.battery.public_calls import CALLS, EXCLUDED, discovered, is_excluded
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "errors.md"
 
