@@ -76,6 +76,10 @@ class ContextFeatures(Remembering, abc.ABC):
     def name(self, column: int) -> str:
         """What a column of a row means, such as "topic=code"."""
 
+    def provisos(self) -> list[str]:
+        """What rewards must not depend on to be linear in rows, because rows do not show it; clauses of a sentence."""
+        return []
+
     @abc.abstractmethod
     def plain(self, context: Context) -> Any:
         """A context as lists, dicts, texts, numbers and None, for a journal."""

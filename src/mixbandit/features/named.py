@@ -60,7 +60,8 @@ class NamedContexts(ContextFeatures):
     that is absent later is missing. Unknown names later are ignored and counted, or refused (`unknown`).
 
     - A number has a column, (x − m)/s, with the mean and the spread of those seen when the count of contexts last was a
-      power of two. Far outside of all before it, it is taken as the limit: see `scales`.
+      power of two. Far outside of all before it, it is taken as the limit (see `scales`); `limited` counts the contexts
+      with such numbers.
     - A text, True and False are categories. Each has a column of its own, as long as there are `own_columns`, shared
       evenly by the names; later ones share `hashed_columns`, and `collisions` counts the values in a column that was
       another's first. With `categories={"topic": ["code", "chat"]}`, these have columns, and all others share one.
@@ -78,7 +79,7 @@ class NamedContexts(ContextFeatures):
         "names": list_of(NAME), "kinds": list_of(optional(one_of_these(NUMBER, CATEGORY))),
         "columns": list_of(COLUMN), "is_open": flag, "moments": array(5, None), "scale": array(4, None),
         "pending": list_of(list_of(optional(real(finite)))), "owners": list_of(list_of(count)),
-        "count": count, "version": count, "ignored": count, "collisions": count,
+        "count": count, "version": count, "ignored": count, "collisions": count, "limited": count,
     }, check_learnt)  # fmt: skip
 
     def __init__(
@@ -109,7 +110,7 @@ class NamedContexts(ContextFeatures):
         self._owners: dict[int, int] = {}  # by hashed column, the category that was its first
         self._latest: Any = (None, None, None, None)  # the context read last, its layout, scale and row
         self.count, self.version, self.dim = 0, 0, self._layout.dim
-        self.ignored, self.collisions = 0, 0
+        self.ignored, self.collisions, self.limited = 0, 0, 0
 
     @property
     def names(self) -> tuple[Name, ...]:
@@ -265,7 +266,7 @@ class NamedContexts(ContextFeatures):
             numbers = numbers.copy()
             numbers[list(layout.labelled)] = NO_NUMBER
         if context.given is not None:
-            self._scale = self._scale.moved(context.given)
+            self._scale, self.limited = self._scale.moved(context.given), self.limited + 1
         if self._scale.fixed.size > len(layout.labelled):
             self._scale = self._scale.met(numbers)
         return numbers
@@ -318,6 +319,14 @@ class NamedContexts(ContextFeatures):
                 change[missing, 0] = 1.0
         return change
 
+    def provisos(self) -> list[str]:
+        found = []
+        if self.collisions:
+            found.append("categories that share a column have the same effect")
+        if self.limited:
+            found.append("numbers far outside of those before them have the effect of the limits as which they count")
+        return found
+
     def settings(self) -> dict[str, Any]:
         listed = [[name, list(listed)] for name, listed in self.categories.items()]
         return {**super().settings(), "categories": listed}
@@ -337,6 +346,7 @@ class NamedContexts(ContextFeatures):
             "moments": np.array(self._moments), "scale": np.array(self._scale[1:5]), "pending": pending[::-1],
             "owners": [[bucket, owner] for bucket, owner in self._owners.items()],
             "count": self.count, "version": self.version, "ignored": self.ignored, "collisions": self.collisions,
+            "limited": self.limited,
         }  # fmt: skip
 
     def recalled(self, memory: Mapping[str, Any]) -> Self:
@@ -355,7 +365,7 @@ class NamedContexts(ContextFeatures):
         mean, weight, low, high = memory["scale"]
         new._scale = Scale.of(self._scale.reach, mean, weight, low, high, known)
         new._owners = dict(memory["owners"])
-        for name in ("count", "version", "ignored", "collisions"):
+        for name in ("count", "version", "ignored", "collisions", "limited"):
             setattr(new, name, memory[name])
         return new
 

@@ -5,8 +5,10 @@ import pytest
 from scipy.stats import binomtest
 
 import mixbandit as mb
+from mixbandit.bandits import MemoryJournal
 from mixbandit.bandits.contextual.anchored import Anchored
 from mixbandit.errors import InvalidInput
+from mixbandit.features import NamedContexts
 from mixbandit.spending import Spending
 from tests.bandits.contextual.worlds import contexts, lived, make
 
@@ -117,6 +119,65 @@ def test_the_best_arm_and_its_shortfall_are_those_of_all_pairs():
     assert found.best == "a"
     assert found.shortfall == 0.0
     assert "no other of these arms is better.\n" in str(found)
+
+
+@pytest.mark.parametrize(
+    "new",
+    [{"topic": "new"}, {"size": 4.0}, {"x": None}, {"x": "none"}],
+    ids=["unseen category", "number that had not varied", "first missing value", "category in place of a number"],
+)
+def test_what_is_new_in_a_context_is_as_uncertain_as_once_it_was_seen(new):
+    bandit, rng = mb.ContextualBandit(["a"], (-9, 9), rng=0), np.random.default_rng(0)
+    usual = {"x": 0.0, "size": 3.0, "topic": "code"}
+    for _ in range(100):
+        choice = bandit.ask({**usual, "x": float(rng.uniform(-1.0, 1.0))})
+        bandit.tell(choice, float(rng.random() < 0.5))
+    known = bandit.interval(usual, norm_bound=1.0, sigma=0.5)
+    found = bandit.interval({**usual, **new}, norm_bound=1.0, sigma=0.5)
+    bandit.ask({**usual, **new})
+    seen = bandit.interval({**usual, **new}, norm_bound=1.0, sigma=0.5)
+    np.testing.assert_allclose(found.lower, seen.lower, atol=1e-9)
+    np.testing.assert_allclose(found.upper, seen.upper, atol=1e-9)
+    assert (found.upper - found.lower > known.upper - known.lower + 0.5).all()
+    assert "of them came later: in the scale of the first context with " in str(found)
+    assert "came later" not in str(known)
+    np.testing.assert_allclose(bandit.interval(usual, norm_bound=1.0, sigma=0.5).lower, known.lower, atol=1e-9)
+
+
+def test_what_rows_do_not_show_is_said():
+    bandit = mb.ContextualBandit(["a"], features=NamedContexts(own_columns=2, hashed_columns=1), rng=0)
+    for t in range(20):
+        bandit.tell(bandit.ask({"x": float(t % 2), "topic": "ab"[t % 2]}), 0.5)
+    known, far = {"x": 0.0, "topic": "a"}, {"x": 100.0, "topic": "a"}
+    assert "limits" not in str(bandit.interval(known, norm_bound=2.0))
+    assert "effect of the limits as which they count" in str(bandit.interval(far, norm_bound=2.0))
+    bandit.ask({"x": 0.0, "topic": "c"})
+    assert "share a column" not in str(bandit.interval(known, norm_bound=2.0))
+    assert "categories that share a column have the same effect" in str(
+        bandit.interval({"x": 0.0, "topic": "d"}, norm_bound=2.0)
+    )
+
+
+def test_what_others_append_meanwhile_is_for_the_next_time():
+    class Busy(MemoryJournal):
+        calls = 0
+
+        def since(self, number):
+            self.calls -= 1
+            if self.calls == 0:  # between two looks at the journal
+                rival.ask_many([{"x": 0.1, "topic": each} for each in "abcdefgh"])
+                rival.add_arm("d")
+            return super().since(number)
+
+    journal = Busy()
+    bandit, rival = make(journal=journal), make(journal=journal)
+    for _ in range(20):
+        bandit.tell(bandit.ask({"x": 0.5, "topic": "a"}), 1.0)
+    rival.ask({"x": 0.5, "topic": "a"})
+    journal.calls = 2
+    assert bandit.interval({"x": 0.5, "topic": "a"}, norm_bound=2.0).arms == ("a", "b", "c")
+    assert journal.calls < 0
+    assert bandit.interval({"x": 0.5, "topic": "a"}, norm_bound=2.0).arms == ("a", "b", "c", "d")
 
 
 def test_late_and_lost_rewards_are_mentioned():

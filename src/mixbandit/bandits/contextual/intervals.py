@@ -4,18 +4,21 @@ Rewards are folded into `Blocks`, one confidence set per arm, when somebody asks
 features. The k-th scale is that of the contexts of the first 2^k decisions, and only rewards of later decisions count
 with it: the scale is fixed before the first reward that counts is drawn, and a column that comes later, for a new
 category, or for a number that had not varied, is fixed with the context that brings it, before its reward. So nothing
-is assumed about how contexts come about. In use is the largest k with 2^k at most an eighth of all decisions.
+is assumed about how contexts come about. In use is the largest k with 2^k at most an eighth of all decisions. A context
+that is asked about counts as the next one to come: what is new in it has columns that no reward was told for.
 Statements with the k-th scale have a part of δ of their own, δ/((k+1)(k+2)), so that all of them hold together,
 whenever and however often they are asked for.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mixbandit._checks import Array
 from mixbandit._words import confidence
@@ -82,6 +85,9 @@ class ModelBased:
     _anchored: Anchored
     _decided: int  # decisions seen
     _seen: int  # events seen
+    _first: list[Any]  # contexts while the scale is not fixed
+    _early: NDArray[np.bool_]  # whether a column is not 0 in one of these
+    _late: NDArray[np.bool_]  # and in a later one
 
     def __init__(self, bandit: Any, norm_bound: float, sigma: float | None) -> None:
         low, high = bandit.reward_range
@@ -92,27 +98,31 @@ class ModelBased:
 
     def intervals(self, state: State, context: Any, numbers: Numbers, *, single: bool) -> Intervals:
         """The error bars of the arms with these numbers in a context."""
-        self._learn(state)
-        features = self._anchored.features
-        row = self._anchored.row(features.read(context), self._width)
+        self._learn(state, state.features.dim)
+        read = self._anchored.features.read(context)
+        asked = self._anchored.after(read)  # as if it came now, so that what is new in it has a column
+        if asked.features.dim > self._width:
+            self._learn(state, asked.features.dim)
+        row = asked.row(read, self._width)
         found = self._blocks.interval(row, numbers.tolist())
         best, shortfall = _best(found.lower, found.upper)
         labels = state.roster.names(numbers)
         lower, upper, estimate = (part.item(0) if single else part for part in found)
         return Intervals(
             labels, lower, upper, estimate, labels[best], shortfall, self._bandit.delta, self._blocks.t,
-            self._assumptions(state), self._blocks.is_trusted, self._ledger(),
+            self._assumptions(state, asked, row), self._blocks.is_trusted, self._ledger(),
         )  # fmt: skip
 
-    def _learn(self, state: State) -> None:
-        """Fold in what has happened since; from the beginning if there is another scale, or a new column."""
+    def _learn(self, state: State, width: int) -> None:
+        """Fold in what led to the state; from the beginning if there is another scale, or rows are to be wider."""
         count = state.counts.decided
         power = max((count // _SHARE).bit_length() - 1, 0) if count else -1
-        if power != self._power or state.features.dim > self._width:
-            self._begin(power, state.features.dim)
+        if power != self._power or width > self._width:
+            self._begin(power, max(width, self._width))
         rows: list[Array] = []
         rewards: list[float] = []
-        for event in self._bandit.journal.since(self._seen):
+        # Others may append to the journal meanwhile.
+        for event in itertools.islice(self._bandit.journal.since(self._seen), state.seen - self._seen):
             self._seen += 1
             if isinstance(event, DecidedInContext):
                 self._decide(event)
@@ -133,10 +143,17 @@ class ModelBased:
         """See a context; once the scale is set, its decision's reward will count."""
         self._decided += 1
         self._anchored = self._anchored.after(event.context)
+        if self._decided <= 2**self._power:
+            self._first.append(event.context)
         if self._decided == 2**self._power:
             self._anchored = Anchored(self._anchored.features)
+            for context in self._first:
+                self._early |= self._anchored.row(context, self._width) != 0.0
+            self._first = []
         elif self._decided > 2**self._power:
-            self._open[event.id] = np.append(self._anchored.row(event.context, self._width), event.arm)
+            row = self._anchored.row(event.context, self._width)
+            self._late |= row != 0.0
+            self._open[event.id] = np.append(row, event.arm)
 
     def _flush(self, rows: list[Array], rewards: list[float]) -> None:
         if rows:
@@ -150,6 +167,7 @@ class ModelBased:
         roster, features, _ = bandit.origin
         self._anchored, self._seen, self._decided = Anchored(features), 0, 0
         self._open: dict[str, Array] = {}  # rows of decisions without a reward
+        self._first, self._early, self._late = [], *np.zeros((2, width), dtype=np.bool_)
         self._labels = set(roster.labels)
         self._spending = Spending(bandit.delta).nth(max(power, 0) + 1)
         # What nothing was seen of has no part in the mixture N(0, ΦΦᵀ): columns that are still to come cost nothing.
@@ -169,13 +187,19 @@ class ModelBased:
         first = 2 ** max(self._power, 0)
         return "the first context" if first == 1 else f"the first {first:,} contexts"
 
-    def _assumptions(self, state: State) -> str:
+    def _assumptions(self, state: State, asked: Anchored, row: Array) -> str:
         noise = "rewards lie in reward_range" if self._is_range else f"rewards are {self._sigma:g}-sub-Gaussian"
-        parts = [
-            f"expected rewards of every arm are linear in {self._anchored.features.dim} features with ‖θ‖ ≤ "
-            f"{self._norm_bound:g} in the scale of {self._contexts()}, whose rewards do not count",
-            f"{noise}, independently given contexts and arms",
-        ]
+        used = self._early | self._late | (row != 0.0)
+        total, late = np.count_nonzero(used), np.count_nonzero(used & ~self._early)
+        linear = (
+            f"expected rewards of every arm are linear in {total} feature{'' if total == 1 else 's'} with ‖θ‖ ≤ "
+            f"{self._norm_bound:g} in the scale of {self._contexts()}, whose rewards do not count"
+        )
+        if late:  # what no context had until then, such as a new category
+            linear += (
+                f" ({late} of them came later: in the scale of the first context with {'it' if late == 1 else 'each'})"
+            )
+        parts = [linear, *asked.features.provisos(), f"{noise}, independently given contexts and arms"]
         if state.reordered:
             parts.append("when a reward arrives does not depend on its value")
         if state.counts.cancelled:
