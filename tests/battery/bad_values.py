@@ -28,6 +28,7 @@ import mixbandit as mb
 from mixbandit._files import digest
 from mixbandit.bandits.contextual import ContextualChoice
 from mixbandit.errors import NotStorable
+from mixbandit.features import MappedContexts
 from mixbandit.features.contexts import Values
 from tests.battery.call import Call
 from tests.battery.odd_values import BOOLEANS, LOSSY, MASKED, MISSING, PLAIN, TEXT, values
@@ -240,16 +241,15 @@ def _informed(sequence: mb.ConfidenceSequence) -> str:
 
 def _one_of_several(blocks: mb.Blocks) -> str:
     copy, width = blocks.copy(), blocks.dim_in - 1
-    number = copy.add()
-    copy.update([[*np.full(width, 0.3), number]], [0.1])
+    if copy.growing:
+        copy.add()
+    copy.update([[*np.full(width, 0.3), 0]], [0.1])
     return nonsense(list(copy.interval(np.full(width, 0.3))))
 
 
 def _decided(bandit: mb.ContextualBandit) -> str:
-    twin = copy.copy(bandit)
-    widths = {"MappedContexts": 2, "TransformedContexts": 2}
-    width = widths.get(type(bandit.state.features).__name__)
-    choice = twin.ask({} if width is None else np.full(width, 0.3))
+    twin, features = copy.copy(bandit), bandit.state.features
+    choice = twin.ask(np.full(features.features.dim_in, 0.3) if isinstance(features, MappedContexts) else {})
     twin.tell(choice, sum(twin.reward_range) / 2.0)
     digest(twin.state_dict())
     return nonsense(choice)

@@ -21,6 +21,7 @@ import numpy as np
 
 import mixbandit as mb
 from mixbandit._files import FORMAT, MAGIC, encoded, read_state
+from tests.battery.call import SAME_IDS
 from tests.battery.tally import Progress, Tally, silent
 
 STATED = {"sigma": 0.2, "norm_bound": 2.0, "delta": 0.05}
@@ -108,6 +109,40 @@ def _mixture(mixture):
     return lambda: _data(mb.MartingaleMixture(_phi(), **STATED, mixture=mixture, reward_range=(-3, 3)))
 
 
+def _decided(arms, contexts, **options):
+    """A bandit with rewards on time, late and never, and arms that came and went."""
+    bandit = mb.ContextualBandit(arms, rng=3, **options)
+    with SAME_IDS:
+        first, *late = bandit.ask_many(contexts)
+        bandit.tell(first, 0.4).tell_many(late[1:3], [0.2, 0.9]).cancel(late[0])
+        bandit.remove_arm("b").add_arm("d", {"size": 3.0, "kind": "y"} if isinstance(arms, dict) else None)
+        bandit.ask(contexts[1], arms=["a", "d"])
+        bandit.add_arm("b")
+    return bandit
+
+
+def _by_name():
+    contexts = [{"tokens": 10.0 * t, "topic": ("code", "chat")[t % 2], "urgent": t == 3, "f": None} for t in range(6)]
+    return _decided(["a", "b", 3], [*contexts, {"tokens": None, "topic": 4.0, "new": 1.0}])
+
+
+def _described():
+    arms = {"a": {"size": 1.0, "kind": "x"}, "b": {"size": 2.0, "kind": "y"}}
+    return _decided(arms, [[0.1 * t, 0.5] for t in range(5)], features=2, floor=0.1, reward_range=(-1, 1))
+
+
+def _blocks(one):
+    blocks = mb.Blocks(one, ["a", 3, "θ"]).remove(3)
+    blocks.add("late")
+    return blocks.update([[0.1, 0.2, 0], [0.3, 0.4, 1], [0.5, 0.1, 0], [0.5, 0.5, 3]], [0.1, 0.2, -0.1, 0.3])
+
+
+def _taught():
+    blocks = _blocks(mb.MartingaleMixture(2, **STATED))
+    blocks.add("taught", taught=True)
+    return blocks.update([[0.2, 0.2, 4]], [0.1])
+
+
 SAVED: dict[str, Callable[[], Any]] = {
     "strict arms": _strict,
     "box": lambda: _played(mb.AMMUCB(_phi(), actions=mb.Box([0, 0], [1, 1]), **STATED, quick=True, rng=1), 2, 1),
@@ -134,6 +169,11 @@ SAVED: dict[str, Callable[[], Any]] = {
     "tuner": _tuner,
     "space": lambda: _tuner().space,
     "run": _runner,
+    "contextual bandit": _by_name,
+    "arms with features": _described,
+    "blocks": lambda: _blocks(mb.MartingaleMixture(2, **STATED)),
+    "blocks with a taught arm": _taught,
+    "blocks of unknown noise": lambda: _blocks(mb.UnknownNoise(2, norm_bound=2.0)),
 }
 
 
@@ -149,7 +189,11 @@ def tree(name: str) -> Any:
         for row in state["records"]["rows"]:  # measured times would make every run of the battery another one
             row["ask_seconds"] = row["tell_seconds"] = 0.001
         return encoded(state, "run")
-    return encoded(made.state_dict(), "state")
+    state = made.state_dict()
+    if isinstance(made, mb.ContextualBandit):
+        for event in state["events"]:
+            event["time"] = 1.7e9  # the same in every run of the battery
+    return encoded(state, "state")
 
 
 # In use.
@@ -169,6 +213,43 @@ def _use_sequence(sequence):
         _finite(sequence.upper(rows), sequence.lower(rows), sequence.upper(rows, alpha=sequence.alpha0))
         sequence.update(rows, [0.1, -0.1])
     repr(sequence)
+
+
+def _use_blocks(blocks):
+    blocks.silent = True
+    width = blocks.dim_in - 1
+    for _ in range(2):
+        for label in blocks.labels:
+            row = np.array([[*np.full(width, 0.5), blocks.moment.arms.labels.index(label)]])
+            _finite(blocks.upper(row), blocks.lower(row), blocks.of(label).upper(row[:, :-1]))
+            blocks.update(row, [0.1])
+        _finite(*blocks.interval(np.full(width, 0.5)))
+        if blocks.growing:
+            blocks.add(f"after {blocks.t}")
+    repr(blocks)
+    str(blocks.ledger)
+
+
+def _use_bandit(bandit):
+    width = getattr(getattr(bandit.state.features, "features", None), "dim_in", None)
+    contexts = [{}, {"tokens": 5.0, "topic": "code"}] if width is None else [np.full(width, 0.5)] * 2
+    low, high = bandit.reward_range
+    for name in bandit.open:
+        bandit.tell(name, 0.5 * (low + high))
+    if bandit.arms:
+        choices = [bandit.ask(contexts[0]), *bandit.ask_many(contexts)]
+        for choice in choices:
+            shares = np.asarray(choice.probabilities)
+            _finite(shares)
+            assert abs(shares.sum() - 1.0) < 1e-9
+            assert shares.min() >= bandit.floor / len(shares) * (1.0 - 1e-9)
+        bandit.tell_many(choices, [low, high, 0.5 * (low + high)])
+        found = bandit.interval(contexts[0], norm_bound=1.0)
+        _finite(found.lower, found.upper, found.estimate, found.shortfall)
+        str(found)
+        bandit.remove_arm(bandit.arms[0])
+    assert not bandit.open
+    repr(bandit)
 
 
 def _use_policy(policy, thorough):
@@ -236,6 +317,10 @@ def use(name: str, file: Path, thorough: bool) -> None:
             _use_tuner(loaded, thorough)
         elif isinstance(loaded, mb.Policy):
             _use_policy(loaded, thorough)
+        elif isinstance(loaded, mb.ContextualBandit):
+            _use_bandit(loaded)
+        elif isinstance(loaded, mb.Blocks):
+            _use_blocks(loaded)
         else:
             _use_sequence(loaded)
     except (mb.AssumptionsRefuted, mb.InvalidInput) as error:
@@ -266,7 +351,9 @@ TYPES = ("CMMUCB", "AMMUCB", "UCB", "OFUL", "IDS", "FreqTS", "Greedy", "Uniform"
          "Scaled", "Linear", "Gaussian", "Adaptive", "SemiAdaptive", "Grid", "RBF", "Matern",
          "ConstantKernel", "LinearKernel", "PolynomialKernel", "SumKernel", "ProductKernel", "OnColumns",
          "OverlapKernel", "ConditionalKernel", "Float", "Int", "Categorical",
-         "Optimism", "Thompson", "Uniformly", "LeastRegretPerInformation")  # fmt: skip
+         "Optimism", "Thompson", "Uniformly", "LeastRegretPerInformation",
+         "ContextualBandit", "Blocks", "NamedContexts", "MappedContexts", "RidgePerArm", "SharedRidge", "Optimistic",
+         "decided in context", "reward", "decision cancelled", "arm added", "arm removed")  # fmt: skip
 
 
 def _places(node, found=None):
