@@ -75,7 +75,10 @@ class _Ridge(Predictor, abc.ABC):
         return {**super().learnt(), "ridges": self.ridges.state_dict()}
 
     def recalled(self, memory: Mapping[str, Any]) -> Self:
-        return super().recalled({**memory, "ridges": Ridges.from_state_dict(memory["ridges"])})
+        ridges = Ridges.from_state_dict(memory["ridges"])
+        if ridges.alpha != self.ridge:
+            raise InvalidInput(f"ridges.alpha must be the ridge, {self.ridge:g}, got {ridges.alpha:g}")
+        return super().recalled({**memory, "ridges": ridges})
 
 
 class RidgePerArm(_Ridge):

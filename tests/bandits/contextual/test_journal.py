@@ -174,6 +174,12 @@ def test_an_interrupt_after_the_append_loses_nothing():
         (lambda s: s["events"].append({"type": "reward", "id": "x-0", "time": 0.0, "value": 0.5}), "unknown|already"),
         (lambda s: s["events"].append({"type": "refuted", "time": 0.0}), "no event of a context"),
         (lambda s: s["events"].append({"type": "what"}), "unknown type"),
+        (lambda s: s["events"].append({"type": "arm added", "time": 0.0, "label": True, "features": None}), "label"),
+        (
+            lambda s: s["events"].append({"type": "arm added", "time": 0.0, "label": "e", "features": 1.0}),
+            "no features",
+        ),
+        (lambda s: s["predictor"]["ridges"].update(alpha=0.7), "ridge"),
         (lambda s: s.update(events=None), "events"),
         (lambda s: s.update(labels=["a", "a", "b"]), "differ"),
         (lambda s: s.update(labels=["a"]), "among other arms|unknown"),

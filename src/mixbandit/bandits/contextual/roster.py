@@ -115,6 +115,8 @@ class Roster:
         number = known(self.numbers, label)
         if number in self._present:
             raise InvalidInput(f"arm {shown(label)} is there already")
+        if features is not None and (self.features is None or number is not None):
+            raise InvalidInput(f"arm {shown(label)} takes no features")
         if number is None:
             labels, place = (*self.labels, label), len(self.labels)
             described = None if self.features is None else self.features.added(features)
