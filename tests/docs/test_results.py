@@ -14,6 +14,7 @@ TABLES = [
     ("results/harm", "harm", 2),
     ("results/tuners-0.1", "tuning", 6),
     ("results/coverage", ".", 5),
+    ("results/blocks", "blocks", 1),
     ("results/literature", ".", 1),
     ("results/kernels", "kernels", 3),
     ("results/honesty", "honesty", 1),
