@@ -24,6 +24,9 @@ from mixbandit.errors import InvalidInput
 from mixbandit.predictors.base import Prediction, Predictor
 from mixbandit.search import ArmsOffer
 
+# Its matrix takes 800 MB.
+_MOST_FEATURES = 10_000
+
 
 class _Ridge(Predictor, abc.ABC):
     """What both have in common: the noise level, and how they are stored."""
@@ -69,6 +72,8 @@ class _Ridge(Predictor, abc.ABC):
                 f"a predictor that has learnt from rows of {self.ridges.dim} features cannot go on with rows of "
                 f"{change.shape[1]}: pass a new one"
             )
+        if len(change) > _MOST_FEATURES:
+            raise InvalidInput(f"a ridge regression takes up to {_MOST_FEATURES:,} features, got {len(change):,}")
         return self._with(self.ridges.mapped(change))
 
     def learnt(self) -> dict[str, Any]:

@@ -370,6 +370,7 @@ def test_rewards_are_told_once():
         ({"journal": "decisions.db"}, "journal"),
         ({"rng": -1}, "rng"),
         ({"features": "x"}, "features"),
+        ({"features": 1_000_000}, "up to 10,000 features"),
     ],
 )
 def test_settings_are_checked(options, message):
