@@ -1,5 +1,7 @@
 """Fitted transformers and feature maps as context features."""
 
+import functools
+import re
 import subprocess
 import sys
 import textwrap
@@ -191,6 +193,41 @@ def test_fingerprints_are_the_same_in_every_process_and_after_use(fitted):
 class Holder:
     def __init__(self, **values):
         self.__dict__.update(values)
+
+
+class Slotted:
+    __slots__ = ("size",)
+
+    def __init__(self, size):
+        self.size = size
+
+    def scaled(self, x):
+        return self.size * x
+
+
+def scaling(by):
+    def scaled(x, start=by + 1):
+        return by * x + start
+
+    return scaled
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda k: functools.partial(np.clip, a_min=0, a_max=k),
+        lambda k: functools.partial(scaling(1), start=k),
+        Slotted,
+        lambda k: Slotted(k).scaled,
+        scaling,
+        lambda k: re.compile(f"x{k}"),
+        np.random.RandomState,
+        lambda k: [1, k].count,
+    ],
+    ids=["partial", "partial of a function", "slots", "method", "closure", "pattern", "RandomState", "built-in method"],
+)
+def test_fingerprints_look_into_objects_without_attributes(made):
+    assert fingerprint(made(1)) == fingerprint(made(1)) != fingerprint(made(2))
 
 
 def test_fingerprints_tell_values_apart():

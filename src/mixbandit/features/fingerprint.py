@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import hashlib
 import types
 from collections.abc import Mapping, Set
@@ -29,8 +30,8 @@ def _parts(value: Any, above: tuple[int, ...]) -> Any:
         ordered = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<"))
         yield f"array {ordered.dtype.str} {value.shape}".encode()
         yield ordered.tobytes()
-    elif isinstance(value, type | types.FunctionType | types.BuiltinFunctionType | np.ufunc):
-        yield f"code {getattr(value, '__module__', '')}.{getattr(value, '__qualname__', value.__name__)}".encode()
+    elif isinstance(value, type | np.ufunc) or (isinstance(value, types.BuiltinFunctionType) and _is_free(value)):
+        yield _code(value)
     elif id(value) in above:
         yield b"itself"
     else:
@@ -38,7 +39,11 @@ def _parts(value: Any, above: tuple[int, ...]) -> Any:
 
 
 def _composed(value: Any, above: tuple[int, ...]) -> Any:
-    if isinstance(value, np.ndarray):
+    parts: Any
+    if isinstance(value, types.FunctionType):  # what it does itself is code; this is what it does it with
+        yield _code(value)
+        parts = [value.__defaults__, value.__kwdefaults__, [_inside(cell) for cell in value.__closure__ or ()]]
+    elif isinstance(value, np.ndarray):
         yield f"array {value.shape}".encode()
         parts = value.ravel().tolist()
     elif isinstance(value, Mapping):
@@ -60,6 +65,33 @@ def _composed(value: Any, above: tuple[int, ...]) -> Any:
     else:
         yield f"{type(value).__module__}.{type(value).__qualname__}".encode()
         # In the order of their names. A transformer may keep what it was called with last, or a cache.
-        parts = sorted(getattr(value, "__dict__", {}).items())
+        parts = sorted(getattr(value, "__dict__", {}).items()) or _reduced(value)
     for part in parts:
         yield from _parts(part, above)
+
+
+def _code(value: Any) -> bytes:
+    return f"code {getattr(value, '__module__', '')}.{getattr(value, '__qualname__', value.__name__)}".encode()
+
+
+def _is_free(function: Any) -> bool:
+    """Whether a compiled function is no method of an object."""
+    return function.__self__ is None or isinstance(function.__self__, types.ModuleType)
+
+
+def _inside(cell: Any) -> Any:
+    """What a variable of the function around holds, None before it holds anything."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
+
+
+def _reduced(value: Any) -> list[Any]:
+    """What pickle would keep of an object without attributes: a partial function, a bound method, a compiled class."""
+    registered = copyreg.dispatch_table.get(type(value))
+    try:
+        found = value.__reduce_ex__(2) if registered is None else registered(value)
+    except Exception:  # it cannot be pickled
+        return []
+    return list(found[1:]) if isinstance(found, tuple) else [found]
