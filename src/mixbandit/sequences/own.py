@@ -6,14 +6,14 @@ import abc
 from collections.abc import Mapping
 from typing import Any, Self
 
-from mixbandit._checks import nonnegative
+from mixbandit._checks import flag, nonnegative
 from mixbandit._schema import Fields, Since, one_of_these, record
 from mixbandit.errors import DamagedState, InvalidInput, NotMergeable, reading
 from mixbandit.sequences.base import STATE_VERSION, ConfidenceSequence, OwnHome
 from mixbandit.sequences.belief import Belief
 from mixbandit.storage import Stored, built
 
-_VERSION = record({"version": Since(one_of_these(STATE_VERSION), STATE_VERSION)})
+_COMMON = record({"version": Since(one_of_these(STATE_VERSION), STATE_VERSION), "merged": Since(flag, False)})
 
 
 class BeliefSequence(ConfidenceSequence, abc.ABC):
@@ -46,7 +46,7 @@ class BeliefSequence(ConfidenceSequence, abc.ABC):
 
     @classmethod
     def check_state(cls, state: Mapping[str, Any], where: str) -> Fields:
-        return {**_VERSION(state, where), **cls.schema(state, where), **cls.memory(state, where)}
+        return {**_COMMON(state, where), **cls.schema(state, where), **cls.memory(state, where)}
 
     @classmethod
     def restored(cls, stored: Stored, features: Any = None) -> Self:
@@ -56,4 +56,5 @@ class BeliefSequence(ConfidenceSequence, abc.ABC):
                 belief = new.believing({name: built(stored[name]) for name in cls.memory.fields})
             except InvalidInput as error:
                 raise DamagedState(f"{stored.where}: {error}") from error
+        new.merged = stored["merged"]
         return new.live_in(OwnHome(belief))
