@@ -52,7 +52,7 @@ class PerArm(Model):
         return rows
 
     def directions(self, actions: Array, largest: float = LARGEST_ENTRY) -> ArmDirections:
-        contexts, numbers = actions[:, :-1], actions[:, -1].astype(np.int64)
+        contexts, numbers = actions[:, :-1], _numbers(actions[:, -1])
         if len(actions) > 1 and (contexts == contexts[0]).all():
             contexts = contexts[:1]  # that is how arms are offered in a context
         if not self._are_arms(numbers, actions[:, -1]):
@@ -65,7 +65,7 @@ class PerArm(Model):
     def in_context(self, context: Array, arms: Array) -> ArmDirections | None:
         known = self._listed
         if known is None or known[0] is not arms:
-            numbers = arms[:, 0].astype(np.int64)
+            numbers = _numbers(arms[:, 0])
             if arms.shape[1] != 1 or len(context) + 1 != self.dim_in or not self._are_arms(numbers, arms[:, 0]):
                 return None  # whoever sees the rows says what is wrong
             known = arms, numbers
@@ -81,3 +81,8 @@ class PerArm(Model):
 
     def check_learnable(self, directions: ArmDirections, weights: Array | None = None) -> None:
         self.one.check_learnable(directions.own, weights)
+
+
+def _numbers(given: Array) -> ArmNumbers:
+    with np.errstate(invalid="ignore"):  # numbers beyond all integers are refused with the others that are not arms
+        return given.astype(np.int64)
