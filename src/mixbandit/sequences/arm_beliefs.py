@@ -10,7 +10,7 @@ from mixbandit._lazy import lazy, setting
 from mixbandit.data import ArmDirections
 from mixbandit.sequences.arm_members import Arms, Members, Starts
 from mixbandit.sequences.belief import Belief, Multiplier
-from mixbandit.sequences.examined import EMPTY
+from mixbandit.sequences.examined import EMPTY, SUSPECTED
 from mixbandit.sets import ConfidenceSet, Product, RidgeEllipsoids
 
 
@@ -69,13 +69,29 @@ class ArmBeliefs(Belief[ArmDirections]):
     @lazy
     def is_empty(self) -> bool:
         """Whether the set of an arm is empty, or has ever been seen to be."""
-        if self.arms.refuted is not None:
-            return self.arms.refuted.startswith(EMPTY)
-        return any(self.members.of(arm).is_empty for arm in self._unsure)
+        return self.arms.empty or any(self.members.of(arm).is_empty for arm in self._unsure)
+
+    @lazy
+    def noise_refuted(self) -> bool:
+        """Whether rewards of an arm are noisier than stated, or have ever been seen to be."""
+        seen = self.arms.refuted or EMPTY
+        return not seen.startswith((EMPTY, SUSPECTED)) or any(
+            self.members.of(arm).noise_refuted for arm in self._unsure
+        )
+
+    @lazy
+    def suspect_refuted(self) -> bool:
+        """Whether suspected functions predict the rewards of an arm too well, or have ever been seen to."""
+        seen = self.arms.refuted or EMPTY
+        return seen.startswith(SUSPECTED) or any(self.members.of(arm).suspect_refuted for arm in self._unsure)
 
     @lazy
     def is_trusted(self) -> bool:
         return self.arms.refuted is None and all(self.members.of(arm).is_trusted for arm in self._unsure)
+
+    @property
+    def seen_refuted(self) -> bool:
+        return self.is_refuted or super().seen_refuted or vars(self).get("is_trusted") is False
 
     @property
     def _unsure(self) -> set[int]:

@@ -21,6 +21,7 @@ from mixbandit.data import ArmDirections, ArmNumbers, Ridges, flat
 from mixbandit.errors import InvalidInput
 from mixbandit.models import PerArm
 from mixbandit.sequences.belief import Belief
+from mixbandit.sequences.examined import EMPTY
 from mixbandit.sequences.refutation import is_due
 from mixbandit.sequences.ridge_only import RidgeOnly
 from mixbandit.spending import Spending
@@ -99,7 +100,8 @@ class Arms(NamedTuple):
     radii: Array = np.empty(0)  # of their closed forms at α₀
     own: Mapping[int, Belief[Any]] = MappingProxyType({})  # beliefs that are not made of `ridges`
     t: int = 0  # rewards
-    refuted: str | None = None  # what has ever refuted the assumptions
+    refuted: str | None = None  # what was the first to refute the assumptions
+    empty: bool = False  # whether the set of an arm has ever been seen to be empty
     undecided: frozenset[int] = frozenset()  # arms whose tests take a decomposition, which is made at some times only
 
 
@@ -126,8 +128,8 @@ class Members:
         return cls(starts, Arms(labels, ridges=ridges, radii=np.array(radii)))
 
     def __getstate__(self) -> dict[str, Any]:
-        # What was made is made again.
-        return {"starts": self.starts, "arms": self.arms, "_made": {}}
+        # What was made is made again; views of dicts cannot be pickled.
+        return {"starts": self.starts, "arms": self.arms._replace(own=dict(self.arms.own)), "_made": {}}
 
     def __len__(self) -> int:
         """How many arms there ever were."""
@@ -251,8 +253,8 @@ class Members:
             return None
         radii = known.radii.copy()
         radii[arm] = radius
-        labels, gone, _, _, own, t, refuted, undecided = known
-        found = self._moved(Arms(labels, gone, ridges, radii, own, t + 1, refuted, undecided), (arm,))
+        labels, gone, _, _, own, t, refuted, empty, undecided = known
+        found = self._moved(Arms(labels, gone, ridges, radii, own, t + 1, refuted, empty, undecided), (arm,))
         return found if verdict == (False, False) and arm not in known.undecided else found.tested({arm: 1})
 
     def _keeps_digits(self, arm: int, phi: Array) -> bool:
@@ -265,9 +267,9 @@ class Members:
     def tested(self, latest: dict[int, int]) -> Members:
         """With the tests of arms that have just learnt so many rewards each."""
         known = self.arms
-        if known.refuted is not None:  # which stands
+        if known.empty:  # which stands
             return self
-        refuted, undecided = None, set(known.undecided)
+        refuted, empty, undecided = known.refuted, False, set(known.undecided)
         for arm, more in latest.items():
             undecided.discard(arm)
             rule = None if arm in known.own else self.starts.ridge_only(arm)
@@ -275,17 +277,19 @@ class Members:
                 found = self.of(arm).refutation
             else:
                 _, verdict, about = rule.examined(known.ridges, arm)
-                if verdict == (False, False):
+                # Whether a set is empty matters after any other refutation, too: its bounds are then no bounds.
+                if verdict.is_empty is False and (verdict.noise_refuted is False or refuted is not None):
                     continue
-                due = verdict.noise_refuted or is_due(about.rewards, more)
+                due = (verdict.noise_refuted and refuted is None) or is_due(about.rewards, more)
                 found = self.of(arm).full_refutation if due else None
                 if not due:
                     undecided.add(arm)
-            if found is not None and refuted is None:
-                refuted = f"{found}, for arm {known.labels[arm]!r}"
-        if refuted is None and undecided == known.undecided:
+            if found is not None:
+                refuted = refuted or f"{found}, for arm {known.labels[arm]!r}"
+                empty = empty or found.startswith(EMPTY)
+        if refuted == known.refuted and not empty and undecided == known.undecided:
             return self
-        return self._with(known._replace(refuted=refuted, undecided=frozenset(undecided)))
+        return self._with(known._replace(refuted=refuted, empty=empty, undecided=frozenset(undecided)))
 
     def _moved(self, arms: Arms, learnt: Collection[int]) -> Members:
         """Once some arms have learnt: what was made of the others is kept."""

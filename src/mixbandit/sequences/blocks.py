@@ -12,9 +12,22 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import Array, as_vector, flag, instance_of, is_integer, shown, underflowing
+from mixbandit._checks import (
+    Array,
+    as_items,
+    as_label,
+    as_rows,
+    as_text,
+    as_vector,
+    flag,
+    instance_of,
+    is_integer,
+    listed,
+    shown,
+    underflowing,
+)
 from mixbandit._lazy import setting
-from mixbandit._schema import count, list_of, optional, record, scalar
+from mixbandit._schema import Since, count, list_of, optional, record, scalar
 from mixbandit.actions import storable_label
 from mixbandit.data import RIDGES, ArmNumbers, Ridges
 from mixbandit.errors import DamagedState, InvalidInput, NotMergeable, reading
@@ -57,10 +70,10 @@ class Blocks(BeliefSequence):
     schema = record({"sequence": ConfidenceSequence.family, "arms": count, "growing": flag})
     memory = record({
         "labels": list_of(scalar), "gone": list_of(count), "ridges": optional(RIDGES), "own": list_of(count),
-        "beliefs": list_of(ConfidenceSequence.family), "refuted": optional(scalar), "undecided": list_of(count),
+        "beliefs": list_of(ConfidenceSequence.family), "refuted": optional(as_text), "empty": Since(flag, False),
+        "undecided": list_of(count),
     })  # fmt: skip
 
-    sequence: ConfidenceSequence = setting("_starts.one", "What every arm begins as, at all of δ.")
     growing: bool = setting("_starts.shares.growing", "Whether arms can be added.")
 
     def __init__(
@@ -82,6 +95,12 @@ class Blocks(BeliefSequence):
     def __repr__(self) -> str:
         one = self.sequence
         return f"Blocks({one!r}, {len(self.labels)} arm{'' if len(self.labels) == 1 else 's'}, t={self.t})"
+
+    @property
+    def sequence(self) -> ConfidenceSequence:
+        """A copy of what every arm begins as, at all of δ."""
+        one: ConfidenceSequence = self._starts.one
+        return one.copy()
 
     @property
     def arms(self) -> int:
@@ -114,13 +133,16 @@ class Blocks(BeliefSequence):
     def add(self, label: Hashable = None, *, taught: bool = False) -> int:
         """Add an arm, or bring one back that was removed; returns its number.
 
-        Its label is its number unless given. With `taught` its mixture expects a parameter like those of the arms that
-        have learnt something: narrower after some rewards if that is so, and valid if it is not.
+        Its label is its number unless given; an arm comes back by its label only. With `taught` its mixture expects a
+        parameter like those of the arms that have learnt something: narrower after some rewards if that is so, and
+        valid if it is not.
         """
         with self._home.lock:
             members, number = self.moment.members, len(self.moment.members)
-            name = number if label is None else _checked_label(label)
+            name = number if label is None else as_label(label)
             if name in members.arms.labels:
+                if label is None:
+                    raise InvalidInput(f"another arm has the label {number}, the number of this one: give it a label")
                 number = int(members.arms.labels.index(name))
                 if number not in members.arms.gone:
                     raise InvalidInput(f"arm {shown(name)} is there already")
@@ -168,6 +190,14 @@ class Blocks(BeliefSequence):
         most = belief.exact.maximum(directions[: len(numbers)] - directions[-1])
         return np.array([belief.response.difference(float(each)) for each in most])
 
+    def contains(self, theta: ArrayLike, *, rtol: float = 1e-9) -> bool:
+        """Whether the sets of all arms contain their parameters, the rows of θ (K, d), by number."""
+        dim = self._starts.belief.model.dim
+        if dim is None:
+            raise InvalidInput("kernel models have no parameter vector: ask for bounds at actions instead")
+        rows = as_rows(theta, dim, "theta")
+        return not self.moment.is_empty and super().contains(rows, rtol=rtol)
+
     @underflowing
     def merge(self, other: Self) -> Self:
         """A new sequence with the rewards of both, arm by arm; see `ConfidenceSequence.merge` for what it may say."""
@@ -179,15 +209,17 @@ class Blocks(BeliefSequence):
         difference = self.sequence.difference(other.sequence)
         if difference is not None or self._starts.shares != other._starts.shares:
             raise NotMergeable(f"the sequences differ in {difference or 'how they share δ'}")
+        own = {*mine.arms.own, *theirs.arms.own}
         both = {
             number: self.of(label).merge(other.of(label)).moment
             for number, label in enumerate(mine.arms.labels)
-            if mine.members.of(number).t or theirs.members.of(number).t
+            if number in own or mine.members.of(number).t or theirs.members.of(number).t
         }
-        known = Members.start(self._starts, mine.arms.labels).having(both, {*mine.arms.own, *theirs.arms.own})
+        known = Members.start(self._starts, mine.arms.labels).having(both, own)
         arms = known.arms._replace(
             gone=mine.arms.gone & theirs.arms.gone,
             refuted=mine.arms.refuted or theirs.arms.refuted,
+            empty=mine.arms.empty or theirs.arms.empty,
             undecided=frozenset(both),
         )
         new = self.copy()
@@ -205,21 +237,30 @@ class Blocks(BeliefSequence):
             "own": sorted(known.own),
             "beliefs": [self.of(known.labels[arm]) for arm in sorted(known.own)],
             "refuted": known.refuted,
+            "empty": known.empty,
             "undecided": sorted(known.undecided),
         }
 
     def believing(self, memory: Mapping[str, Any]) -> Belief[Any]:
-        labels, own = tuple(memory["labels"]), dict(zip(memory["own"], memory["beliefs"], strict=True))
+        labels, own = (
+            tuple(map(as_label, memory["labels"])),
+            dict(zip(memory["own"], memory["beliefs"], strict=True)),
+        )
         fits = (
             len(labels) >= self.arms and (self.growing or len(labels) == self.arms) and len(set(labels)) == len(labels)
         )
         numbers = {*memory["gone"], *own, *memory["undecided"]}
         if not fits or any(number >= len(labels) for number in numbers):
             raise InvalidInput(f"{len(labels)} labels do not fit {self.arms} arms")
+        for number, each in own.items():
+            self._check_own(number, each)
         blank = Members.start(self._starts, labels)
         ridges = None if memory["ridges"] is None else Ridges.from_state_dict(memory["ridges"])
         arms = blank.arms._replace(
-            gone=frozenset(memory["gone"]), refuted=memory["refuted"], undecided=frozenset(memory["undecided"])
+            gone=frozenset(memory["gone"]),
+            refuted=memory["refuted"],
+            empty=memory["empty"],
+            undecided=frozenset(memory["undecided"]),
         )
         beliefs = {arm: each.moment for arm, each in own.items()}
         return ArmBeliefs(Members(self._starts, arms).recalled(ridges, beliefs))
@@ -234,7 +275,22 @@ class Blocks(BeliefSequence):
                 belief = new.believing(memory)
             except InvalidInput as error:
                 raise DamagedState(f"{stored.where}: {error}") from error
+        new.merged = stored["merged"]
         return new.live_in(OwnHome(belief))
+
+    def _restated(self, settings: dict[str, Any]) -> Self:
+        if settings["arms"] == self.arms:
+            settings = {**settings, "arms": self.moment.arms.labels[: self.arms]}
+        return super()._restated(settings)
+
+    def _check_own(self, number: int, own: ConfidenceSequence) -> None:
+        """InvalidInput unless this is how an arm may begin, which others may have taught its mixture."""
+        start: ConfidenceSequence = self._starts.sequence(number)
+        if type(own) is type(start) and "mixture" in start.schema.fields:
+            start = start.restated(mixture=getattr(own, "mixture"))  # noqa: B009
+        difference = start.difference(own)
+        if difference is not None:
+            raise InvalidInput(f"an arm differs from its sequence in {difference}")
 
     def _put(self, members: Members) -> None:
         home: Any = self._home
@@ -242,19 +298,17 @@ class Blocks(BeliefSequence):
 
     def _number(self, label: Hashable) -> int:
         """The number of an arm by its label, there now or before."""
-        labels = self.moment.arms.labels
-        if label not in labels:
-            few = ", ".join(map(repr, labels[:5])) + (", …" if len(labels) > 5 else "")
-            raise InvalidInput(f"arm {shown(label)} is unknown; there are {few or 'no arms'}")
-        return int(labels.index(label))
+        name, labels = as_label(label), self.moment.arms.labels
+        if name not in labels:
+            raise InvalidInput(f"arm {shown(name)} is unknown; there are {listed(labels) or 'no arms'}")
+        return int(labels.index(name))
 
     def _numbers(self, labels: Iterable[Hashable] | None) -> ArmNumbers:
         known = self.moment.arms
         if labels is None:
             return np.array([arm for arm in range(len(known.labels)) if arm not in known.gone], dtype=np.int64)
-        if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
-            raise InvalidInput(f"arms must be a list of labels, got {shown(labels)}")
-        return np.array([self._number(label) for label in labels], dtype=np.int64)
+        given = as_items(labels, "arms", "a list of labels")
+        return np.array([self._number(label) for label in given], dtype=np.int64)
 
     def _taught(self, number: int) -> ConfidenceSequence:
         """The sequence of a new arm whose mixture expects what the other arms taught."""
@@ -281,17 +335,8 @@ def _labels(arms: Any) -> tuple[Hashable, ...]:
         if not 0 <= int(arms) <= _MOST_ARMS:
             raise InvalidInput(f"arms must be labels, or how many there are, up to {_MOST_ARMS:,}, got {shown(arms)}")
         return tuple(range(int(arms)))
-    if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
-        raise InvalidInput(f"arms must be labels, or how many there are, got {shown(arms)}")
-    labels = tuple(_checked_label(label) for label in arms)
+    labels = tuple(map(as_label, as_items(arms, "arms", "labels, or how many there are")))
     if len(set(labels)) != len(labels):
         twice = next(label for i, label in enumerate(labels) if label in labels[:i])
         raise InvalidInput(f"labels of arms must differ, but {shown(twice)} occurs more than once")
     return labels
-
-
-def _checked_label(label: Any) -> Hashable:
-    plain = label.item() if isinstance(label, np.generic) else label
-    if plain is None or isinstance(plain, bool) or not isinstance(plain, str | int | float) or plain != plain:  # noqa: PLR0124 - NaN
-        raise InvalidInput(f"labels of arms must be text or numbers, got {shown(label)}")
-    return plain
