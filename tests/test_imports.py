@@ -19,6 +19,7 @@ ORDER = [
     "_lazy",
     "_words",
     "_locks",
+    "_threads",
     "_checks",
     "_rows",
     "_schema",

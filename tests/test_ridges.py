@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from mixbandit._threads import MOST_ENTRIES
 from mixbandit.data import Ridges
-from mixbandit.data.products import MOST_ENTRIES, ridge_step, times
+from mixbandit.data.products import ridge_step, times
 from mixbandit.data.ridges import COUNT, LOG_DET, LOSS, NORM2, SIZE2, SLACK
 from mixbandit.errors import DamagedState
 

@@ -12,7 +12,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from mixbandit._extras import import_extra
 from mixbandit._lazy import blas, lapack
 
 _PACKAGES = (
@@ -29,7 +28,9 @@ def one_thread() -> AbstractContextManager[Any]:
     """Limit BLAS and OpenMP to one thread, as for a service with a process per core."""
     for library in (blas, lapack):  # scipy has a BLAS of its own, which can only be limited once it is loaded
         library()
-    limits: AbstractContextManager[Any] = import_extra("threadpoolctl", extra="cli").threadpool_limits(1)
+    from threadpoolctl import threadpool_limits
+
+    limits: AbstractContextManager[Any] = threadpool_limits(1)
     return limits
 
 

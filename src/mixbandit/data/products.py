@@ -14,9 +14,7 @@ import numpy as np
 
 from mixbandit._checks import Array
 from mixbandit._lazy import blas
-
-MOST_ENTRIES = 8192
-"""The most entries of a matrix that one product may have."""
+from mixbandit._threads import MOST_ENTRIES
 
 
 def times(matrix: Array, vector: Array) -> Array:

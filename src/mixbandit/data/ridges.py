@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixbandit._checks import Array, positive
-from mixbandit._lazy import blas, lapack
 from mixbandit._schema import array, checked, integer, real, record, require
-from mixbandit.data.products import MOST_ENTRIES, ridge_step, times
+from mixbandit._threads import MOST_ENTRIES, single_threaded
+from mixbandit.data.products import ridge_step, times
 from mixbandit.data.ridge import Ridge
 
 # A group is copied at every step: this many numbers take about as long as the rest of it.
@@ -175,14 +175,14 @@ class Ridges:
 
     def mapped(self, change: Array) -> Ridges:
         """As if every row φ had been Aφ, for A = `change` (d', d); the ridge is αI as before."""
-        new_dim = len(change)
-        unknown = Ridges(self.alpha, new_dim).extended(len(self))
-        stack, numbers = unknown._flat()
-        known = self.numbers
-        seen = np.flatnonzero(known[:, COUNT])
-        for arm in seen:  # in a loop, because a batch of large matrices would take much memory
-            stack[arm], numbers[arm] = _mapped(self.of(int(arm)), known[arm], change)
-        return Ridges._of_flat(self.alpha, new_dim, stack, numbers)
+        new = Ridges(self.alpha, len(change)).extended(len(self))
+        stack, numbers = new._flat()
+        before, known = self._flat()
+        seen, most = np.flatnonzero(known[:, COUNT]), max(_PRODUCT_ENTRIES // max(len(change), self.dim) ** 2, 1)
+        for start in range(0, len(seen), most):
+            part = seen[start : start + most]
+            stack[part], numbers[part] = _mapped(before[part], known[part], change, self.alpha)
+        return Ridges._of_flat(self.alpha, new.dim, stack, numbers)
 
     def replaced(self, arm: int, ridge: Ridge, about: About) -> Ridges:
         """With another ridge regression, at the same α, for one arm."""
@@ -255,55 +255,60 @@ class Ridges:
 
 def _step(stack: Array, numbers: Array, place: int, row: Array, reward: float, alpha: float) -> float:
     """A step of one arm, in place; returns e²/(1 + w)."""
-    own, known, d = stack[place], numbers[place], len(row)
+    own, d = stack[place], len(row)
     _, _, _, w, error, norm2 = ridge_step(own[:d].T, own[d], own[d + 1], row, reward, in_place=True)
-    size2, lost = float(row @ row), error * error / (1.0 + w)
-    known[LOG_DET] += math.log1p(w)
-    known[LOSS] += lost
-    known[SIZE2] += size2
-    known[NORM2] = norm2
+    log_det, loss, size2, _, slack, count = numbers[place].tolist()
+    more2, lost = float(row.dot(row)), error * error / (1.0 + w)
     # u = Wᵀφ is known up to eps·‖W‖‖φ‖, and W moves along u by u/(1 + w).
-    known[SLACK] += 8.0 * d * _EPS * (1.0 + math.sqrt(size2 / alpha * w) / (1.0 + w))
-    known[COUNT] += 1.0
+    slack += 8.0 * d * _EPS * (1.0 + math.sqrt(more2 / alpha * w) / (1.0 + w))
+    numbers[place] = log_det + math.log1p(w), loss + lost, size2 + more2, norm2, slack, count + 1.0
     return float(lost)
 
 
-def _mapped(ridge: Ridge, known: Array, change: Array) -> tuple[Array, Array]:
-    """One arm's matrix and numbers after a linear change of its rows."""
-    inverse, alpha, wide = np.linalg.inv(ridge.root), ridge.alpha, len(change)
-    moment = change @ (ridge.white @ inverse)
-    gram = blas().dsyrk(1.0, inverse, trans=1)  # V = W⁻ᵀW⁻¹, its upper triangle
-    gram = np.triu(gram) + np.triu(gram, 1).T
-    gram.flat[:: len(gram) + 1] -= alpha
-    gram = _between(change, gram)
-    size2 = max(float(np.trace(gram)), 0.0)
-    gram.flat[:: wide + 1] += alpha
-    lower, info = lapack().dpotrf(gram, lower=1, clean=1)
-    if info:  # rounding errors outweigh α
-        values, vectors = np.linalg.eigh(gram)
-        lower = np.asarray(np.linalg.qr((vectors * np.sqrt(np.maximum(values, alpha))).T, mode="r")).T
-    root, info = lapack().dtrtri(lower, lower=1)  # V = LLᵀ, W = L⁻ᵀ
-    if info:
-        raise RuntimeError(f"LAPACK's dtrtri returned {info}")
-    white = root @ moment
-    theta = white @ root
-    numbers, total = known.copy(), ridge.loss + float(ridge.white @ ridge.white)  # rᵀr
-    numbers[LOG_DET] = 2.0 * float(np.log(np.abs(lower.diagonal()) / math.sqrt(alpha)).sum())
-    numbers[LOSS], numbers[NORM2] = max(total - float(white @ white), 0.0), float(theta @ theta)
-    numbers[SIZE2] = size2
-    return np.vstack((root, theta, white)), numbers
+@single_threaded
+def _mapped(stack: Array, known: Array, change: Array, alpha: float) -> tuple[Array, Array]:
+    """The matrices and numbers of several arms after a linear change of their rows."""
+    d, wide = stack.shape[2], len(change)
+    back = np.linalg.inv(stack[:, :d])  # V = W⁻ᵀW⁻¹
+    moments = (back @ stack[:, d + 1, :, None])[..., 0] @ change.T
+    grams = back @ back.swapaxes(1, 2)
+    grams[:, range(d), range(d)] -= alpha
+    grams = _between(change, grams)
+    diagonal = grams[:, range(wide), range(wide)]
+    grams[:, range(wide), range(wide)] += alpha
+    lower = _cholesky(grams, alpha)  # V = LLᵀ, W = L⁻ᵀ
+    new, numbers = np.empty((len(stack), wide + 2, wide)), known.copy()
+    new[:, :wide] = np.tril(np.linalg.inv(lower))
+    white = (new[:, :wide] @ moments[..., None])[..., 0]
+    theta = (white[:, None] @ new[:, :wide])[:, 0]
+    new[:, wide], new[:, wide + 1] = theta, white
+    total = known[:, LOSS] + np.square(stack[:, d + 1]).sum(axis=1)  # rᵀr
+    numbers[:, LOG_DET] = 2.0 * np.log(np.abs(lower[:, range(wide), range(wide)]) / math.sqrt(alpha)).sum(axis=1)
+    numbers[:, LOSS] = np.maximum(total - np.square(white).sum(axis=1), 0.0)
+    numbers[:, NORM2] = np.square(theta).sum(axis=1)
+    numbers[:, SIZE2] = np.maximum(diagonal.sum(axis=1), 0.0)
+    return new, numbers
 
 
-def _between(change: Array, gram: Array) -> Array:
-    """A K Aᵀ. Changes of scale only stretch and shift: outside the first column A has one entry in a row at most."""
+def _cholesky(grams: Array, alpha: float) -> Array:
+    """Lower triangular factors of K + αI, (n, d, d)."""
+    try:
+        return np.asarray(np.linalg.cholesky(grams), dtype=np.float64)
+    except np.linalg.LinAlgError:  # rounding errors outweigh α
+        values, vectors = np.linalg.eigh(grams)
+        roots = (vectors * np.sqrt(np.maximum(values, alpha))[:, None, :]).swapaxes(1, 2)
+        return np.asarray(np.linalg.qr(roots, mode="r")).swapaxes(1, 2)
+
+
+def _between(change: Array, grams: Array) -> Array:
+    """AKAᵀ for each K. Changes of scale only stretch and shift: each row of A has one entry beyond the first column."""
     others = change[:, 1:]
-    if np.count_nonzero(others) > len(change) or np.count_nonzero(others, axis=1).max(initial=0) > 1:
-        return np.asarray(change @ gram @ change.T)
-    place = np.abs(others).argmax(axis=1) + 1 if others.shape[1] else np.zeros(len(change), dtype=np.int64)
-    stretch = change[np.arange(len(change)), place] if others.shape[1] else np.zeros(len(change))
-    shift = change[:, 0]
-    left = stretch[:, None] * gram[place] + shift[:, None] * gram[0]
-    return np.asarray(left[:, place] * stretch + left[:, :1] * shift)
+    if not others.shape[1] or np.count_nonzero(others, axis=1).max() > 1:
+        return np.asarray(change @ grams @ change.T)
+    place = np.abs(others).argmax(axis=1) + 1
+    stretch, shift = change[np.arange(len(change)), place], change[:, 0]
+    left = stretch[:, None] * grams[:, place] + shift[:, None] * grams[:, :1]
+    return np.asarray(left[:, :, place] * stretch + left[:, :, :1] * shift)
 
 
 def _check_ridges(stored: dict[str, Any], where: str) -> None:

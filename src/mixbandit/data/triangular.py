@@ -8,12 +8,14 @@ import numpy as np
 
 from mixbandit._checks import Array
 from mixbandit._lazy import lapack
+from mixbandit._threads import single_threaded
 from mixbandit.data.ridge import Ridge
 
 # Panel width of LAPACK's triangular-pentagonal QR; 8 was fastest for d = 20 and d = 100.
 _PANEL = 8
 
 
+@single_threaded
 def svd(rows: Array) -> tuple[Array, Array, Array]:
     """The thin singular value decomposition, like numpy's but without its overhead."""
     if not rows.size:
@@ -24,6 +26,7 @@ def svd(rows: Array) -> tuple[Array, Array, Array]:
     return left, singular, right
 
 
+@single_threaded
 def folded_in(factor: Array, rows: Array) -> Array:
     """The triangular factor of `factor` stacked on `rows`; the arguments are left as they are."""
     # The zero: `rows` is a full rectangle, without a triangular part.
@@ -33,6 +36,7 @@ def folded_in(factor: Array, rows: Array) -> Array:
     return np.asarray(folded)
 
 
+@single_threaded
 def ridge_of(factor: Array, alpha: float) -> Ridge:
     """Ridge regression at α, by QR of the factor stacked on √αI."""
     d, root_alpha = len(factor) - 1, math.sqrt(alpha)

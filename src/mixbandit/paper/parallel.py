@@ -254,4 +254,6 @@ def _repetition(function: Repetition, i: int) -> tuple[int, tuple[Any, ...]]:
 @functools.lru_cache(maxsize=1)
 def _libraries(loaded: int) -> Any:
     """The libraries that have threads; to find them takes milliseconds, and new ones come with new modules only."""
-    return import_extra("threadpoolctl", extra="experiments").ThreadpoolController()
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
