@@ -239,6 +239,13 @@ class NamedContexts(ContextFeatures):
                 new._rescale()
         return new
 
+    def settled(self) -> Self:
+        """The same with the scale of all that was seen, whatever their count."""
+        new = self._copy()
+        new._fold()
+        new._rescale()
+        return new
+
     def _copy(self) -> Self:
         new = object.__new__(type(self))
         new.__dict__.update(self.__dict__)
@@ -324,7 +331,7 @@ class NamedContexts(ContextFeatures):
         if self.collisions:
             found.append("categories that share a column have the same effect")
         if self.limited:
-            found.append("numbers far outside of those before them have the effect of the limits as which they count")
+            found.append("a number far outside of those before it has the effect of the limit to which it was clipped")
         return found
 
     def settings(self) -> dict[str, Any]:

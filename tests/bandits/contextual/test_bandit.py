@@ -252,6 +252,21 @@ def test_arms_with_features_share_what_they_teach():
     assert everything(again) == everything(bandit)
 
 
+def test_features_of_arms_count_as_they_are_in_the_scale_of_all_arms_at_the_start():
+    prices = np.array([1.0, 1.01, 5.0])  # 5 is far outside of those before it
+    bandit = mb.ContextualBandit({f"at {price}": {"price": price} for price in prices})
+    np.testing.assert_allclose(bandit.state.roster.rows[:, 1], (prices - prices.mean()) / prices.std())
+    bandit.add_arm("at 90", {"price": 90.0})  # the fourth, so that the scale changes
+    prices = np.append(prices, 90.0)
+    np.testing.assert_allclose(bandit.state.roster.rows[:, 1], (prices - prices.mean()) / prices.std())
+    again = mb.ContextualBandit.from_state_dict(bandit.state_dict())
+    np.testing.assert_array_equal(again.state.roster.rows, bandit.state.roster.rows)
+    with pytest.raises(InvalidInput, match=r"features of arm 'x' .*unknown name 'colour'"):
+        bandit.add_arm("x", {"colour": 1})
+    with pytest.raises(InvalidInput, match="features of arm 'a' "):
+        mb.ContextualBandit({"a": 1, "b": 2})
+
+
 @pytest.mark.parametrize("with_features", [False, True])
 def test_what_is_learnt_is_a_dense_ridge_regression_in_the_scale_of_now(with_features):
     arms = {"a": [1.0, 2.0], "b": [0.0, 1.0], "c": [2.0, 5.0]} if with_features else ["a", "b", "c"]

@@ -48,7 +48,7 @@ def test_it_says_what_it_rests_on():
     text = str(found)
     assert text.startswith("Expected rewards, from 184 rewards, with probability ≥ 0.95 at all times at once:\n  a  ")
     assert "linear in 2 features with ‖θ‖ ≤ 2 in the scale of the first 16 contexts, whose rewards do not count" in text
-    assert "rewards lie in reward_range" in text
+    assert "rewards lie in reward_range and depend on the past only through context and arm." in text
     assert "arrives" not in text
     assert "0.05" in str(found.ledger)
     assert found["b"] == (found.lower[1], found.upper[1])
@@ -118,7 +118,9 @@ def test_the_best_arm_and_its_shortfall_are_those_of_all_pairs():
         assert found.shortfall == pytest.approx(max(most.min(), 0.0))
     assert found.best == "a"
     assert found.shortfall == 0.0
-    assert "no other of these arms is better.\n" in str(found)
+    assert "Best: a; no other of these arms is better.\n" in str(found)
+    unknown = str(world(0).interval({"x": 0.0}, norm_bound=1.0))
+    assert "Safest: a; no other of these arms is better by more than 1.\n" in unknown
 
 
 @pytest.mark.parametrize(
@@ -149,8 +151,8 @@ def test_what_rows_do_not_show_is_said():
     for t in range(20):
         bandit.tell(bandit.ask({"x": float(t % 2), "topic": "ab"[t % 2]}), 0.5)
     known, far = {"x": 0.0, "topic": "a"}, {"x": 100.0, "topic": "a"}
-    assert "limits" not in str(bandit.interval(known, norm_bound=2.0))
-    assert "effect of the limits as which they count" in str(bandit.interval(far, norm_bound=2.0))
+    assert "clipped" not in str(bandit.interval(known, norm_bound=2.0))
+    assert "the effect of the limit to which it was clipped" in str(bandit.interval(far, norm_bound=2.0))
     bandit.ask({"x": 0.0, "topic": "c"})
     assert "share a column" not in str(bandit.interval(known, norm_bound=2.0))
     assert "categories that share a column have the same effect" in str(

@@ -70,8 +70,8 @@ class Intervals:
         width = max(len(str(arm)) for arm in self.arms)
         lines = [f"  {arm!s:<{width}}  {low:.4g} to {high:.4g}" for arm, low, high in ends]
         if len(self.arms) > 1:
-            margin = f" by more than {self.shortfall:.4g}" if self.shortfall else ""
-            lines.append(f"Best: {self.best}; no other of these arms is better{margin}.")
+            word, margin = ("Safest", f" by more than {self.shortfall:.4g}") if self.shortfall else ("Best", "")
+            lines.append(f"{word}: {self.best}; no other of these arms is better{margin}.")
         if not self.trusted:
             lines.insert(0, "NOT TRUSTED: the rewards refute the assumptions, so nothing is guaranteed.")
         count = f"{self.rewards:,} reward{'' if self.rewards == 1 else 's'}"
@@ -199,9 +199,9 @@ class ModelBased:
             linear += (
                 f" ({late} of them came later: in the scale of the first context with {'it' if late == 1 else 'each'})"
             )
-        parts = [linear, *asked.features.provisos(), f"{noise}, independently given contexts and arms"]
+        parts = [linear, *asked.features.provisos(), f"{noise} and depend on the past only through context and arm"]
         if state.reordered:
-            parts.append("when a reward arrives does not depend on its value")
+            parts.append("when a reward arrives does not depend on its value, nor does any context before that")
         if state.counts.cancelled:
             plural = "" if state.counts.cancelled == 1 else "s"
             parts.append(

@@ -11,21 +11,21 @@ from numpy.typing import NDArray
 from mixbandit._checks import Array, as_items, as_label, is_integer, listed, shown
 from mixbandit._lazy import lazy
 from mixbandit.errors import InvalidInput
-from mixbandit.features import Context, ContextFeatures, NamedContexts
+from mixbandit.features import Context, NamedContexts
 
 Numbers = NDArray[np.int64]
 
 
 class ArmFeatures(NamedTuple):
-    """Features of arms, encoded as contexts are."""
+    """Features of arms, encoded as contexts are, but that no number is too far from others to count as it is."""
 
-    encoder: ContextFeatures
+    encoder: NamedContexts
     given: tuple[Context, ...]  # by number
 
     @classmethod
-    def of(cls, described: Iterable[Any]) -> ArmFeatures:
-        """Of what a user says about each arm."""
-        return cls._folded(described, lambda encoder, value: encoder.read(value))
+    def of(cls, described: Mapping[Hashable, Any]) -> ArmFeatures:
+        """Of what a user says about each arm, by label."""
+        return cls._folded(described.items(), lambda encoder, arm: _read(encoder, *arm))
 
     @classmethod
     def unplain(cls, described: Iterable[Any]) -> ArmFeatures:
@@ -33,13 +33,13 @@ class ArmFeatures(NamedTuple):
         return cls._folded(described, lambda encoder, value: encoder.unplain(value))
 
     @classmethod
-    def _folded(cls, described: Iterable[Any], read: Callable[[ContextFeatures, Any], Context]) -> ArmFeatures:
-        encoder: ContextFeatures = NamedContexts(unknown="raise")
+    def _folded(cls, described: Iterable[Any], read: Callable[[NamedContexts, Any], Context]) -> ArmFeatures:
+        encoder = NamedContexts(unknown="raise", reach=None)
         given = []
         for each in described:
             given.append(read(encoder, each))
             encoder = encoder.after(given[-1])
-        return cls(encoder, tuple(given))
+        return cls(encoder.settled(), tuple(given))
 
     def plain(self) -> list[Any]:
         """Of each arm as lists, dicts, texts and numbers."""
@@ -144,7 +144,15 @@ class Roster:
         if features is None:
             raise InvalidInput(f"arm {shown(name)} needs features, as the other arms have them")
         encoder = self.features.encoder
-        return name, encoder.plain(encoder.read(features))
+        return name, encoder.plain(_read(encoder, name, features))
+
+
+def _read(encoder: NamedContexts, label: Hashable, features: Any) -> Context:
+    """The features of an arm; InvalidInput names the arm."""
+    try:
+        return encoder.read(features)
+    except InvalidInput as error:
+        raise InvalidInput(f"the features of arm {shown(label)} are read as a context is: {error}") from error
 
 
 def _fixed(numbers: Sequence[int]) -> Numbers:
@@ -171,7 +179,7 @@ def as_roster(arms: Any) -> Roster:
     given = arms.keys() if isinstance(arms, Mapping) else arms
     expected = "a list of labels, or a mapping from labels to features"
     labels = distinct(map(as_label, as_items(given, "arms", expected, ordered=given is arms)))
-    features = ArmFeatures.of(arms.values()) if isinstance(arms, Mapping) else None
+    features = ArmFeatures.of(arms) if isinstance(arms, Mapping) else None
     return Roster(labels, tuple(range(len(labels))), features)
 
 
