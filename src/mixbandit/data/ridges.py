@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mixbandit._checks import Array, positive
+from mixbandit._checks import Array, multiplier
 from mixbandit._schema import array, checked, integer, real, record, require
 from mixbandit._threads import MOST_ENTRIES, single_threaded
 from mixbandit.data.products import ridge_step, times
@@ -319,7 +319,7 @@ def _check_ridges(stored: dict[str, Any], where: str) -> None:
 
 
 RIDGES = record(
-    {"alpha": real(positive), "dim": integer(1), "stack": array(None, None, None), "numbers": array(None, None)},
+    {"alpha": real(multiplier), "dim": integer(1), "stack": array(None, None, None), "numbers": array(None, None)},
     _check_ridges,
 )
 """The state of a `Ridges`."""
