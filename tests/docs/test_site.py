@@ -24,7 +24,13 @@ WIDTHS = (1280, 360)
 # What readers look for, and on which pages the first result may be; nothing if any result will do.
 SEARCHES = {
     "GridSearchCV": {"how-to/sklearn/", "gallery/grid_search/", "tutorials/pipeline/"},
-    "contextual": {"how-to/bandits/", "gallery/contextual/", "tutorials/articles/", "explanation/glossary/"},
+    "contextual": {
+        "how-to/contexts/",
+        "how-to/bandits/",
+        "gallery/contextual/",
+        "tutorials/articles/",
+        "explanation/glossary/",
+    },
     "A/B test": {"how-to/means/", "gallery/ab_test/", "tutorials/two-configurations/", "explanation/glossary/"},
     "AUC": {"how-to/statements/", "gallery/grid_search/", "explanation/glossary/"},
     "RandomizedSearchCV": set(),
