@@ -73,6 +73,32 @@ def test_sequences_with_extreme_settings_come_back(kind, tmp_path):
         same_bounds(loaded.update(ROWS, [0.2, 0.1, 0.0]), sequence.update(ROWS, [0.2, 0.1, 0.0]))
 
 
+@pytest.mark.parametrize("growing", [True, False])
+def test_arms_with_extreme_settings_and_labels_come_back(growing, tmp_path):
+    labels, rows = ["", "θ\x00\ud800", -(2**70), 1e300, -math.inf, "1", 1], np.column_stack((ROWS, [0, 5, 6]))
+    probes = np.column_stack((np.tile(ROWS, (7, 1)), np.arange(21) % 7))
+    for sigma, norm, delta in itertools.product(SIGMAS, NORMS, (1e-195, DELTAS[-1])):
+        one = mb.MartingaleMixture(2, sigma=sigma, norm_bound=norm, delta=delta)
+        sequence = mb.Blocks(one, labels, growing=growing)
+        sequence.silent = True
+        for values in ([0.1, -0.1, 0.0], [0.2, 0.1, 0.0]):
+            loaded = came_back(sequence, tmp_path / "file")
+            loaded.silent = True
+            assert loaded.labels == labels
+            for each in (sequence, loaded):
+                each.update(rows, values, sigma=sigma)
+            for alpha in (None, one.alpha0):
+                found = [
+                    (each.lower(probes, alpha).tolist(), each.upper(probes, alpha).tolist())
+                    for each in (sequence, loaded)
+                ]
+                assert found[0] == found[1]
+            assert digest(loaded.state_dict()) == digest(sequence.state_dict())
+        if growing:
+            sequence.add(" a.b[0]")
+            came_back(sequence.remove(""), tmp_path / "file")
+
+
 MIXTURES = {
     "tiny scale": mb.Scaled(1e-20),
     "huge scale": mb.Scaled(1e20),

@@ -23,7 +23,8 @@ from tests.helpers.arms import (
     teach,
 )
 
-PROBES = np.vstack((np.random.default_rng(5).normal(size=(4, DIM)), np.eye(DIM)[0], np.zeros(DIM)))
+PROBES = np.vstack((np.random.default_rng(5).normal(size=(4, DIM)), np.eye(DIM)[0]))
+NOTHING = np.zeros((1, DIM))
 # Those whose closed form has a multiplier of its own.
 WITH_MULTIPLIERS = [name for name in EACH if name not in ("OFUL", "IGP", "bounded", "unknown noise", "several kernels")]
 
@@ -32,12 +33,13 @@ def check(found, own, *, rtol=1e-9, alphas=(None, "alpha0")):
     """Bounds, closed forms and estimates of every arm."""
     for alpha in alphas:
         at = found.alpha0 if alpha == "alpha0" else alpha
-        for arm, one in enumerate(own):
-            lower, upper = one.lower(PROBES, at), one.upper(PROBES, at)
-            slack = rtol * (np.abs(upper) + np.abs(lower) + (upper - lower))
-            assert (np.abs(found.lower(rows(PROBES, arm), at) - lower) <= slack).all()
-            assert (np.abs(found.upper(rows(PROBES, arm), at) - upper) <= slack).all()
-    for probe in PROBES:
+        for probes in (PROBES, NOTHING):
+            for arm, one in enumerate(own):
+                lower, upper = one.lower(probes, at), one.upper(probes, at)
+                slack = rtol * (np.abs(upper) + np.abs(lower) + (upper - lower))
+                assert (np.abs(found.lower(rows(probes, arm), at) - lower) <= slack).all()
+                assert (np.abs(found.upper(rows(probes, arm), at) - upper) <= slack).all()
+    for probe in (*PROBES[:3], *NOTHING):
         seen = found.interval(probe)
         every = rows(np.tile(probe, (ARMS, 1)), np.arange(ARMS))
         np.testing.assert_allclose(seen.lower, found.lower(every), rtol=1e-12, atol=1e-12)

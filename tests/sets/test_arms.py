@@ -97,8 +97,10 @@ def test_the_best_of_the_closed_forms(belief):
             assert found is None
         else:
             assert found == (expected, pytest.approx(values[expected], rel=1e-12))
-        low, high = form.ends(directions[expected])  # which may be known from before
-        np.testing.assert_allclose((low, high), np.array(form.interval(directions))[:, expected], rtol=1e-12)
+        # Those of the best are known from before, those of other arms or in other contexts are not.
+        other = belief.directions(rows(PROBES[20:21], expected))
+        for each in (directions[expected], directions[expected - 1], other):
+            np.testing.assert_allclose(form.ends(each), np.array(form.interval(each))[:, 0], rtol=1e-12)
 
 
 def test_directions_beyond_squares(belief):
