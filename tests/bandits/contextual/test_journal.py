@@ -38,6 +38,14 @@ def test_two_bandits_on_one_journal_are_one():
     assert len(set(ids)) == len(ids) == 63
 
 
+def test_what_another_one_did_shows_at_once():
+    journal = MemoryJournal()
+    one, two = make(journal=journal), make(journal=journal)
+    choice = one.add_arm("d").ask([1.0])
+    assert two.arms == ["a", "b", "c", "d"]
+    assert two.open == [choice.id]
+
+
 def test_a_journal_that_is_passed_in_shares_no_random_numbers():
     """Bandits with one seed: in a journal of their own they draw alike, in a shared one each draws anew."""
     alone = [[each.arm for each in make(floor=1.0).ask_many(np.ones((40, 1)))] for _ in range(2)]

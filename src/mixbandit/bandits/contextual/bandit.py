@@ -141,15 +141,17 @@ class ContextualBandit(Storable):
     journal: Journal = setting("_journal", "What keeps the events.")
 
     @property
+    @locked
     def arms(self) -> list[Hashable]:
         """The labels of the arms that can be chosen now, in the order in which they came."""
-        roster = self._state.roster
+        roster = self._latest().roster
         return [roster.labels[number] for number in roster.active]
 
     @property
+    @locked
     def open(self) -> list[str]:
         """The ids of decisions that wait for their rewards."""
-        return [each.decision.id for each in waiting.values(self._state.open)]
+        return [each.decision.id for each in waiting.values(self._latest().open)]
 
     @locked
     def ask(self, context: Any = None, arms: Iterable[Hashable] | None = None) -> ContextualChoice:
