@@ -41,8 +41,8 @@ class Intervals:
     """Error bars for the expected rewards of arms in one context; print it to read it.
 
     `lower`, `upper` and `estimate` are numbers if one arm was asked about, else arrays in the order of `arms`;
-    `found[arm]` has both ends for an arm. No other arm earns more than `best` by more than `shortfall`. `rewards` counts
-    those that the bounds rest on, and `trusted` is False if they refute the `assumptions`.
+    `found[arm]` has both ends for an arm. No other of these arms beats `best` by more than `shortfall`. `rewards`
+    counts those that the bounds rest on, and `trusted` is False if they refute the `assumptions`.
     """
 
     arms: tuple[Hashable, ...]
