@@ -1,6 +1,8 @@
 """Ctrl-C at every instruction, and processes killed while they work: nothing may be lost, doubled or half done."""
 
+import copy
 import functools
+import itertools
 import os
 import signal
 import tempfile
@@ -13,6 +15,8 @@ import numpy as np
 import mixbandit as mb
 from mixbandit._files import encoded
 from mixbandit.simulate import ChangingArms
+from tests.bandits.contextual.worlds import behaviour, contexts, lived
+from tests.bandits.contextual.worlds import make as make_bandit
 from tests.battery.tally import Tally, silent
 from tests.helpers.interrupts import finishes, instructions, outlasts
 from tests.helpers.worlds import ARMS, PHI, lasting, make, play, reward
@@ -102,17 +106,54 @@ def _deeds(folder):
     }
     for name, work in calls.items():
         yield f"{name} of a tuner", _measured(tuned, work, folder)
+    decided = _Copied(lived(make_bandit()))
+    first, second, *_ = decided.bandit.open
+    given = [{"tokens": 3.0, "topic": "new"}, {"tokens": None, "topic": "code"}, {}]
+    calls = {
+        "ask": lambda: decided.bandit.ask(given[0]),
+        "ask_many": lambda: decided.bandit.ask_many(given),
+        "tell": lambda: decided.bandit.tell(first, 0.5),
+        "tell_many": lambda: decided.bandit.tell_many([second, first], [0.5, 0.1]),
+        "cancel": lambda: decided.bandit.cancel(first),
+        "add_arm": lambda: decided.bandit.add_arm("new"),
+        "remove_arm": lambda: decided.bandit.remove_arm("a"),
+        "interval": lambda: decided.bandit.interval(given[1], norm_bound=2.0),
+        "save": lambda: decided.bandit.save(folder / "bandit"),
+    }
+    for name, work in calls.items():
+        yield f"{name} of a contextual bandit", _measured(decided, work, folder)
+
+
+class _Copied:
+    """A contextual bandit that becomes a copy of the same one again, journal included, when its state is set."""
+
+    def __init__(self, bandit):
+        self._origin, self.bandit = bandit, copy.copy(bandit)
+
+    @property
+    def state(self):
+        return None
+
+    @state.setter
+    def state(self, value):
+        self.bandit = copy.copy(self._origin)
+
+    def state_dict(self):
+        self.bandit.state_dict()  # learns what its journal has and its state has not
+        return {"behaviour": behaviour(self.bandit)}
 
 
 def _measured(subject, work, folder):
     """The call with its states and its length, measured when first needed."""
 
+    saved = {"policy", "tuner", "bandit"}
+
     def left_over():
         # A file half written, or a temporary one.
         names = sorted(path.name for path in folder.iterdir())
-        for name in set(names) & {"policy", "tuner"}:
+        for name in set(names) & saved:
             mb.load(folder / name)
-        return [name for name in names if name not in ("policy", "tuner")]
+        return [name for name in names if name not in saved]
 
     state = subject.state  # now: other calls of the same subject come in between
 
@@ -142,6 +183,22 @@ def _live(policy, rounds=3):
         policy.certificate()
 
     return live, check
+
+
+def _live_bandit():
+    bandit = make_bandit()
+
+    def work():
+        for context in contexts(6):
+            bandit.tell(bandit.ask(context), 0.5)
+
+    def check():
+        again = mb.ContextualBandit.from_state_dict(bandit.state_dict())
+        counts = bandit.state.counts
+        assert behaviour(again) == behaviour(bandit), "the journal does not lead to the state"
+        assert counts.decided - counts.told == len(bandit.open) <= 1, "a decision or a reward was lost"
+
+    return work, check
 
 
 def _live_run():
@@ -184,6 +241,7 @@ LIVES = {
     "run": _live_run,
     "optimize": _live_tuner,
     "bounds": _live_bounds,
+    "rounds of a contextual bandit": _live_bandit,
 }
 
 
@@ -219,7 +277,7 @@ class _Life:
 def kills(budget, seed, progress=silent):
     """Children that work and save, killed at a random moment: what they reported done is in the file, once."""
     tally = Tally("kills (SIGKILL at a random moment)")
-    subjects = [_PolicySaves, _TunerSaves, _Run]
+    subjects = [_PolicySaves, _TunerSaves, _BanditSaves, _Run]
     with tempfile.TemporaryDirectory() as folder:
         made = [kind(Path(folder) / kind.__name__) for kind in subjects]
         for case in range(budget):
@@ -303,6 +361,28 @@ class _TunerSaves(_PolicySaves):
         assert len(tuned.history) == tuned.told
         assert not tuned.pending
         return tuned.told
+
+
+class _BanditSaves(_PolicySaves):
+    """A contextual bandit that is saved after every reward."""
+
+    def __init__(self, file):
+        self.file = file
+        make_bandit().save(file)
+
+    def work(self, report):
+        bandit = mb.load(self.file)
+        for context in itertools.cycle(contexts(20)):
+            bandit.tell(bandit.ask(context), 0.5)
+            bandit.save(self.file)
+            report(bandit.state.counts.told)
+
+    def count(self):
+        bandit = mb.load(self.file)
+        counts = bandit.state.counts
+        assert counts.decided == counts.told
+        assert not bandit.open
+        return counts.told
 
 
 class _Run(_PolicySaves):

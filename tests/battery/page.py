@@ -32,11 +32,11 @@ INTRODUCTION = """# The battery
 
 **{failed} of {tried:,} hostile inputs, faults and operations failed.** That says nothing about inputs of other kinds.
 
-The battery puts a policy and a tuner through random sequences of calls, damages files and studies, passes wrong
-values to calls, interrupts them at random instructions and kills them; eight processes share one file. It also
-selects, orders, prunes and reuses trials at random, and compares floors with the truth. A *failure* is something
-that no user should see: an exception that is not ours, false answers, lost or doubled data, or a state that changed
-despite an error.
+The battery puts policies, contextual bandits and a tuner through random sequences of calls, damages files and
+studies, passes wrong values to calls, interrupts them at random instructions and kills them; eight processes share
+one file. It also selects, orders, prunes and reuses trials at random, and compares floors with the truth. A *failure*
+is something that no user should see: an exception that is not ours, false answers, lost or doubled data, or a state
+that changed despite an error.
 
 `make test` runs a few seconds of each part; `make battery` runs all of it. This page is written by the run it reports:
 

@@ -3,7 +3,19 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tests.battery import bad_values, faults, fuzz, load, policies, selections, state_files, studies, tables, tuners
+from tests.battery import (
+    bad_values,
+    contextual,
+    faults,
+    fuzz,
+    load,
+    policies,
+    selections,
+    state_files,
+    studies,
+    tables,
+    tuners,
+)
 from tests.battery.tally import Tally
 
 
@@ -19,6 +31,7 @@ WHOLE = 10**6  # more than the table of bad values has entries: each is tried on
 
 PARTS = {
     "policies": Part("Steps in lives of a policy", policies.run, 100_000, 5_000, "inputs"),
+    "contextual bandits": Part("Steps in lives of a contextual bandit", contextual.run, 50_000, 5_000, "inputs"),
     "tuners": Part("Steps in lives of a tuner", tuners.run, 25_000, 5_000, "inputs"),
     "state files": Part("State files, damaged and forged in turn", state_files.run, 40_000, 2_000, "inputs"),
     "tables": Part("Mutated CSV files", tables.run, 20_000, 2_000, "inputs"),

@@ -8,6 +8,7 @@ from tests.battery.tally import Tally
 # Cases of each part that fit in a second.
 BRIEF = {
     "policies": 150,
+    "contextual bandits": 150,
     "tuners": 100,
     "state files": 150,
     "tables": 150,
