@@ -18,6 +18,7 @@ from typing import Any, Self
 import numpy as np
 
 from mixbandit._checks import Array, nonnegative, positive
+from mixbandit._lazy import lazy
 from mixbandit._schema import count, real, record
 from mixbandit.data import RIDGES, Ridges
 from mixbandit.errors import InvalidInput
@@ -40,7 +41,7 @@ class _Ridge(Predictor, abc.ABC):
         # At first the intercept is all that rows have.
         self.ridges, self.errors, self.count = Ridges(self.ridge, 1).extended(1), 0.0, 0
 
-    @property
+    @lazy
     def spread(self) -> float:
         """The noise level s."""
         return math.sqrt((self.noise**2 + self.errors) / (1.0 + self.count))
@@ -95,7 +96,9 @@ class RidgePerArm(_Ridge):
         context, arms = _in_context(offer)
         ridges = self.ridges
         mean, w = ridges.measured(context, None if len(arms) == len(ridges) else arms)
-        return Prediction(mean, self.spread * np.sqrt(w))
+        spread = np.sqrt(w, w)
+        spread *= self.spread
+        return Prediction(mean, spread)
 
     def predict_many(self, offers: Sequence[ArmsOffer]) -> Prediction:
         contexts, arms = np.array([_in_context(offer)[0] for offer in offers]), offers[0].arms
@@ -137,6 +140,8 @@ class SharedRidge(_Ridge):
         return self._learnt([0] * len(offers), [offer.rows[0] for offer in offers], rewards)
 
     def rescaled(self, context: Array, rows: Array) -> Self:
+        if self.ridges.dim == 1 < rows.shape[1]:  # rows end with the number of the arm
+            raise InvalidInput("SharedRidge needs arms with features, as arms={label: features}; without, RidgePerArm")
         return self._mapped(rows)
 
 

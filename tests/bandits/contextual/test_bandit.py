@@ -382,6 +382,7 @@ def test_rewards_are_told_once():
         ({"rule": Optimism()}, "acts on proven bounds"),
         ({"rule": Thompson()}, "acts on proven bounds"),
         ({"predictor": RidgePerArm}, "predictor"),
+        ({"predictor": SharedRidge()}, "SharedRidge needs arms with features"),
         ({"journal": "decisions.db"}, "journal"),
         ({"rng": -1}, "rng"),
         ({"features": "x"}, "features"),
