@@ -30,6 +30,11 @@ def locked(method: Method) -> Method:
     return cast(Method, alone)
 
 
+_forks: list[int] = []  # the processes that came of this one by forks, down to the one that runs
+if hasattr(os, "register_at_fork"):  # elsewhere processes are never copied
+    os.register_at_fork(after_in_child=lambda: _forks.append(os.getpid()))
+
+
 class Runs:
     """Tokens that make ids unique: an id is a token and a number, and no token serves one number twice.
 
@@ -38,16 +43,15 @@ class Runs:
     """
 
     def __init__(self) -> None:
-        self._token, self._process, self._next = "", -1, 0
+        self._token, self._fork, self._next = "", -1, 0
 
     def __reduce__(self) -> tuple[type[Runs], tuple[()]]:
         return Runs, ()
 
     def token(self, first: int, count: int) -> str:
         """The token for the numbers from `first` to `first + count − 1`."""
-        process = os.getpid()
-        if process != self._process or first < self._next:
+        if self._fork != len(_forks) or first < self._next:
             # Not from a seed: two runs with the same seed must differ in their ids, and only in these.
-            self._token, self._process = secrets.token_hex(8), process
+            self._token, self._fork = secrets.token_hex(8), len(_forks)
         self._next = first + count
         return self._token

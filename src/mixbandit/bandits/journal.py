@@ -43,12 +43,12 @@ class MemoryJournal:
     def __repr__(self) -> str:
         return f"MemoryJournal({len(self)} events)"
 
-    @locked
     def append(self, events: Sequence[Event], number: int) -> bool:
-        if number != len(self._events):
-            return False
-        self._events.extend(events)
-        return True
+        with self.lock:
+            if number != len(self._events):
+                return False
+            self._events.extend(events)
+            return True
 
     @locked
     def since(self, number: int) -> list[Event]:

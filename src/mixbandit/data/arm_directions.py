@@ -21,9 +21,13 @@ class ArmDirections:
 
     __array_ufunc__ = None
 
-    def __init__(self, arms: ArmNumbers, own: Any, less: ArmDirections | None = None) -> None:
+    def __init__(
+        self, arms: ArmNumbers, own: Any, less: ArmDirections | None = None, *, are_increasing: bool | None = None
+    ) -> None:
         """`own` are n directions, or a single one that all actions share, as arms do in one context."""
         self.arms, self.own, self.less = arms, own, less
+        if are_increasing is not None:
+            self.are_increasing = are_increasing
 
     @property
     def is_shared(self) -> bool:

@@ -136,10 +136,14 @@ class Ridges:
     def learnt(self, arm: int, row: Array, reward: float) -> tuple[Ridges, float]:
         """`after`, and e²/(1 + w), e being the error before it."""
         home, place = divmod(arm, self._room)
-        before = self._groups
-        own = _Group(before[home].stack.copy(), before[home].numbers.copy())
-        lost = _step(*own, place, row, reward, self.alpha)
-        return Ridges(self.alpha, self.dim, (*before[:home], own, *before[home + 1 :])), lost
+        groups = self._groups
+        stack, numbers = groups[home]
+        own = _Group(stack.copy(), numbers.copy())
+        lost = _step(own.stack, own.numbers, place, row, reward, self.alpha)
+        new = object.__new__(Ridges)
+        new.alpha, new.dim, new._room = self.alpha, self.dim, self._room
+        new._groups = (own,) if len(groups) == 1 else (*groups[:home], own, *groups[home + 1 :])
+        return new, lost
 
     def stepped(
         self, arms: Sequence[int], rows: Sequence[Array] | Array, rewards: Sequence[float]

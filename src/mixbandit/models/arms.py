@@ -17,7 +17,8 @@ class PerArm(Model):
     def __init__(self, one: Model, arms: int) -> None:
         """`one` is the model of each of so far `arms` arms."""
         self.one, self.arms = one, arms
-        self._listed: tuple[Array, ArmNumbers] | None = None  # a policy's own arms, which are the same in all rounds
+        # A policy's own arms, which are the same in all rounds, and whether their numbers increase.
+        self._listed: tuple[Array, ArmNumbers, bool] | None = None
 
     @property
     def claim(self) -> str:
@@ -68,10 +69,11 @@ class PerArm(Model):
             numbers = _numbers(arms[:, 0])
             if arms.shape[1] != 1 or len(context) + 1 != self.dim_in or not self._are_arms(numbers, arms[:, 0]):
                 return None  # whoever sees the rows says what is wrong
-            known = arms, numbers
+            known = arms, numbers, bool((numbers[1:] > numbers[:-1]).all())
             if not arms.flags.writeable:
                 self._listed = known
-        return ArmDirections(known[1], self.one.directions(context[None], LARGEST_ENTRY))
+        own = self.one.directions(context[None], LARGEST_ENTRY)
+        return ArmDirections(known[1], own, are_increasing=known[2])
 
     def _are_arms(self, numbers: ArmNumbers, given: Array) -> bool:
         if len(numbers) == 1:  # the usual case when one learns

@@ -127,9 +127,8 @@ class RidgeEllipsoids(Searched, SingleEnds):
 
     def ends(self, direction: ArmDirections) -> tuple[float, float]:
         known = self._best
-        is_best = known is not None and direction.less is None and known[0] == direction.arms[0]
-        if is_best and np.array_equal(known[1], direction.own[0]):  # type: ignore[index]
-            return known[2]  # type: ignore[index]
+        if known is not None and known[1] is direction.own and known[0] == direction.arms[0] and direction.less is None:
+            return known[2]
         return super().ends(direction)
 
     def best(self, directions: ArmDirections, tie: float) -> tuple[int, float] | None:
@@ -143,7 +142,7 @@ class RidgeEllipsoids(Searched, SingleEnds):
         if np.count_nonzero(values >= value - tie * abs(value)) != 1:
             self._last = directions, values
             return None
-        self._best = int(directions.arms[place]), directions.own[0], (float(middle[place] - half[place]), value)
+        self._best = int(directions.arms[place]), directions.own, (float(middle[place] - half[place]), value)
         return place, value
 
     def support(self, directions: ArmDirections) -> Maximum:

@@ -153,18 +153,18 @@ class ContextualBandit(Storable):
         """The ids of decisions that wait for their rewards."""
         return [each.decision.id for each in waiting.values(self._latest().open)]
 
-    @locked
     def ask(self, context: Any = None, arms: Iterable[Hashable] | None = None) -> ContextualChoice:
         """Choose an arm in a context, among `arms` (labels) if not all are eligible now. On an error nothing changes.
 
         The choice is recorded when this returns. Choices do not wait for the rewards of earlier ones.
         """
         now, wanted = time.time(), None if arms is None else as_labels(arms)
-        while True:
-            state = self._latest()
-            choice, event, after = decide(state, context, self._terms(state, wanted, 1, now))
-            if self._kept((event,), after):
-                return choice
+        with self.lock:
+            while True:
+                state = self._latest()
+                choice, event, after = decide(state, context, self._terms(state, wanted, 1, now))
+                if self._kept((event,), after):
+                    return choice
 
     @locked
     def ask_many(self, contexts: Any, arms: Iterable[Hashable] | None = None) -> list[ContextualChoice]:
@@ -180,10 +180,11 @@ class ContextualBandit(Storable):
                 return choices
         return []
 
-    @locked
     def tell(self, choice: ContextualChoice | str, reward: float) -> Self:
         """Learn the reward of a choice, given by its id or as it is, at any time and in any order, once."""
-        return self._happened(RewardTold(_id_of(choice), time.time(), as_reward(reward, "reward")))
+        told = RewardTold(_id_of(choice), time.time(), as_reward(reward, "reward"))
+        with self.lock:
+            return self._happened(told)
 
     @locked
     def tell_many(self, choices: Iterable[ContextualChoice | str], rewards: ArrayLike) -> Self:
