@@ -283,3 +283,19 @@ def test_refuted_assumptions_are_reported():
     mab.fit(["a"] * 50 + ["b"], [5.0] * 51)
     with pytest.raises(mb.AssumptionsRefuted):
         mab.predict()
+
+
+def test_arms_may_be_anything_that_can_be_compared():
+    """As in MABWiser; `Blocks` itself has text and numbers only."""
+    arms = [True, ("a", 1), frozenset("b"), "c", 7, 2.5]
+    mab = MixBanditMAB(arms, **STATED)
+    mab.fit(arms, np.zeros(6), np.eye(6))
+    mab.add_arm(("a", 2))
+    mab.add_arm(0)
+    mab.partial_fit([0, ("a", 2)], [0.1, 0.2], np.eye(6)[:2])
+    known = mab.predict_interval(np.eye(6)[0])
+    assert list(known) == list(mab.policies) == [*arms, ("a", 2), 0]
+    assert {arm: policy.moment.t for arm, policy in mab.policies.items()} == dict.fromkeys(known, 1)
+    mab.remove_arm(("a", 1))
+    mab.add_arm(("a", 1))
+    assert mab.predict_interval(np.eye(6)[0])[("a", 1)] == known[("a", 1)]

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixbandit._checks import Array, as_float_array, as_rows, as_vector, check_finite, shown
+from mixbandit._checks import Array, as_float_array, as_label, as_rows, as_vector, check_finite, shown
 from mixbandit._locks import Lock, locked
 from mixbandit.actions import Arms
 from mixbandit.bandits import CMMUCB, Policy
@@ -149,9 +149,10 @@ class MixBanditMAB:
 
         Actions are contexts. These are copies: what they learn, this object does not know.
         """
-        policy, arms = self._state.fitted.policy, self._state.arms
-        blocks: Any = policy.sequence
-        return {arm: self._algorithm.acting(blocks.of(arm), policy.rule) for arm in arms}
+        model, arms = self._state.fitted, self._state.arms
+        blocks: Any = model.policy.sequence
+        labels = blocks.moment.arms.labels
+        return {arm: self._algorithm.acting(blocks.of(labels[model.numbers[arm]]), model.policy.rule) for arm in arms}
 
     @property
     def ledger(self) -> Ledger:
@@ -166,7 +167,8 @@ class MixBanditMAB:
         arms = self._state.arms
         chosen = _as_decisions(decisions, arms)
         rows = _as_contexts(contexts, len(chosen))
-        policy, numbers = self._algorithm.start_per_arm(rows.shape[1], arms), {arm: i for i, arm in enumerate(arms)}
+        labels, numbers = map(_label, arms, itertools.count()), {arm: i for i, arm in enumerate(arms)}
+        policy = self._algorithm.start_per_arm(rows.shape[1], labels)
         model = _Model(policy, numbers, contexts is not None, rows.shape[1])
         self._state = _State(arms, _taught(model, chosen, rows, rewards))
 
@@ -221,7 +223,8 @@ class MixBanditMAB:
         if model is not None and arms[-1] not in model.numbers:
             policy = copy.copy(model.policy)
             blocks: Any = policy.sequence
-            model = model._replace(policy=policy, numbers={**model.numbers, arms[-1]: blocks.add(arms[-1])})
+            number = blocks.add(_label(arms[-1], len(model.numbers)))
+            model = model._replace(policy=policy, numbers={**model.numbers, arms[-1]: number})
         self._state = _State(arms, model)
 
     @locked
@@ -237,6 +240,14 @@ class MixBanditMAB:
         if len(arms) == 1:
             raise InvalidInput(f"{shown(arm)} is the only arm and cannot be removed")
         self._state = self._state._replace(arms=tuple(other for other in arms if other != arm))
+
+
+def _label(arm: Hashable, number: int) -> Hashable:
+    """What messages call an arm: itself, or in words where it is neither text nor a number."""
+    try:
+        return as_label(arm)
+    except InvalidInput:
+        return f"{shown(arm)}, number {number}"
 
 
 def _one_or_list(found: list[T]) -> T | list[T]:
