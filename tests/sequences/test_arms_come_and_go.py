@@ -117,10 +117,10 @@ def test_an_arm_is_brought_back_by_its_label_only():
 
 
 def taught_blocks(seed=0):
-    """Eight arms with parameters that are much alike and rewards, and a ninth that they taught."""
+    """Eight arms with parameters that are much alike and rewards, one without rewards, and one that they taught."""
     rng = np.random.default_rng(seed)
     centre = np.array([0.7, -0.5, 0.4])
-    found = mb.Blocks(ONE(DELTA), 8)
+    found = mb.Blocks(ONE(DELTA), 9)
     contexts, arms = rng.normal(size=(400, DIM)), rng.integers(8, size=400)
     parameters = centre + 0.05 * rng.normal(size=(8, DIM))
     found.update(rows(contexts, arms), (contexts * parameters[arms]).sum(axis=1) + 0.3 * rng.normal(size=400))
@@ -143,10 +143,10 @@ def test_what_others_taught_is_a_mixture_that_is_fixed_at_arrival():
     values = contexts @ centre + 0.3 * rng.normal(size=40)
     # Later rewards of those that taught change nothing.
     found.update(rows(contexts, 3), -values)
-    found.update(rows(contexts, 8), values)
+    found.update(rows(contexts, 9), values)
     own.update(contexts, values)
     assert found.of("taught").mixture is mixture
-    np.testing.assert_allclose(bounds(found)[8], [own.lower(PROBES), own.upper(PROBES)], rtol=1e-9)
+    np.testing.assert_allclose(bounds(found)[9], [own.lower(PROBES), own.upper(PROBES)], rtol=1e-9)
     plain = mb.MartingaleMixture(DIM, **STATED, delta=DELTA / 4).update(contexts, values)
     assert (own.upper(PROBES) - own.lower(PROBES) < 0.9 * (plain.upper(PROBES) - plain.lower(PROBES))).all()
 

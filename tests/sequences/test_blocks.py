@@ -15,6 +15,7 @@ from tests.helpers.arms import (
     DIM,
     EACH,
     KNOWN,
+    SHARES,
     STATED,
     alone,
     blocks,
@@ -260,7 +261,7 @@ def test_expected_rewards_outside_their_range_are_reported():
 
 @pytest.mark.parametrize("inflation", [1.0, 1.3, 3.0])
 def test_the_refutation_is_that_of_the_full_tests_when_a_full_test_is_due(inflation):
-    agreed = 0
+    agreed = told_early = 0
     for seed in range(4):
         rng, own = np.random.default_rng([seed, 9]), EACH["standard"](DELTA / (2 * KNOWN))
         found = blocks()
@@ -276,10 +277,32 @@ def test_the_refutation_is_that_of_the_full_tests_when_a_full_test_is_due(inflat
                 agreed += 1
             elif found.moment.refutation is not None:  # never before the full test would say so
                 assert own.moment.full_refutation is not None
+            else:  # whoever asks is told by the full tests at any time
+                assert (found.is_refuted, found.is_empty) == (own.is_refuted, own.is_empty)
+                told_early += own.is_refuted
             if found.moment.refutation is not None:
                 assert found.moment.refutation == f"{own.moment.full_refutation}, for arm 2"
                 break
     assert agreed > 10
+    assert told_early or inflation != 1.3
+
+
+def test_a_batch_is_tested_if_a_test_was_due_within_it():
+    """As the arm's own sequence does it, in the same batches."""
+    within = 0
+    for seed in range(12):
+        rng = np.random.default_rng([seed, 11])
+        found, own, t = blocks(), EACH["standard"](SHARES[2]), 0
+        while not own.moment.is_refuted and t < 600:
+            n = int(rng.integers(1, 9))
+            contexts = rng.normal(size=(n, DIM))
+            values = 0.4 * contexts[:, 1] + 1.5 * STATED["sigma"] * rng.normal(size=n)
+            found.update(rows(contexts, 2), values)
+            own.update(contexts, values)
+            t += n
+            assert (found.moment.refutation is None) == (own.moment.refutation is None)
+        within += own.moment.is_refuted and not is_due(t)
+    assert within > 3
 
 
 # The width, and what arms cost

@@ -136,7 +136,11 @@ def test_nothing_is_in_sets_of_which_one_is_empty():
     contexts = np.random.default_rng(0).normal(size=(50, DIM))
     found = blocks().update(rows(contexts, 2), contexts @ [9.0, 9.0, 9.0])
     assert found.is_empty
-    assert not found.contains(np.zeros((ARMS, DIM)))
+    # The set that bounds come from is a larger one, which does have parameters.
+    inside = np.zeros((ARMS, DIM))
+    inside[2] = found.moment.members.of(2).exact.support(np.eye(DIM)[:1]).points[0]
+    assert found.moment.exact.contains(inside, 1e-6)
+    assert not found.contains(inside, rtol=1e-6)
 
 
 def test_arms_of_directions():
@@ -163,6 +167,8 @@ def test_rows_of_a_model_of_arms():
     assert directions.own.tolist() == [[0.1, 0.2], [0.3, 0.4]]
     same = model.directions(np.array([[0.1, 0.2, 0.0], [0.1, 0.2, 2.0]]))
     assert same.own.tolist() == [[0.1, 0.2]]
+    alike = model.directions(np.array([[0.1, 0.2, 0.0], [0.1, 0.4, 2.0]]))
+    assert alike.own.tolist() == [[0.1, 0.2], [0.1, 0.4]]
     arms = np.array([[0.0], [2.0]])
     in_context = model.in_context(np.array([0.1, 0.2]), arms)
     assert in_context.arms.tolist() == [0, 2]
