@@ -12,6 +12,7 @@ from mixbandit.bandits.contextual.events import folded
 from mixbandit.bandits.contextual.state import State
 from mixbandit.errors import DamagedState
 from tests.bandits.contextual.worlds import behaviour, contexts, everything, lived, make
+from tests.extending.outside.lines import LinesJournal
 
 
 def test_two_bandits_on_one_journal_are_one():
@@ -36,6 +37,36 @@ def test_two_bandits_on_one_journal_are_one():
     assert one.arms == ["b", "c", "d"]
     ids = [event.id for event in journal.since(0) if isinstance(event, DecidedInContext)]
     assert len(set(ids)) == len(ids) == 63
+
+
+@pytest.mark.parametrize("sort", ["named", "vectors", "features of arms"])
+def test_a_journal_that_writes_events_down_leads_to_the_same_state(tmp_path, sort):
+    """As in docs/how-to/extend.md: events are stored by `state_dict`, and come back by their family."""
+    arms = {label: {"price": 1.0 + t} for t, label in enumerate("abc")} if sort == "features of arms" else list("abc")
+    path, given = tmp_path / "events", [{**each, "tokens": 10.0**t} for t, each in enumerate(contexts(20))]
+    if sort == "vectors":
+        given = np.random.default_rng(0).normal(size=(20, 2)).tolist()
+
+    def follow():
+        features = 2 if sort == "vectors" else None
+        return mb.ContextualBandit(arms, floor=0.3, rng=1, features=features, journal=LinesJournal(path))
+
+    one, two = follow(), follow()
+    for t, context in enumerate(given):
+        asking, telling = (one, two) if t % 2 else (two, one)
+        choice = asking.ask(context)
+        if t % 3:
+            telling.tell(choice.id, 0.5)
+        if t == 9:
+            telling.add_arm("d", {"price": 9.0} if sort == "features of arms" else None)
+    three = follow()
+    assert one.open == two.open == three.open  # all have read to the end
+    assert behaviour(one) == behaviour(two) == behaviour(three)
+    again = mb.ContextualBandit.from_state_dict(one.state_dict())
+    assert everything(again) == everything(one)
+    bounds = [bandit.interval(given[0], norm_bound=2.0) for bandit in (one, three, again)]
+    assert len({str(each) for each in bounds}) == 1
+    assert bounds[0].rewards > 0
 
 
 def test_what_another_one_did_shows_at_once():
@@ -142,6 +173,14 @@ def test_a_journal_that_loses_events_or_has_others_is_refused():
     assert bandit.state.seen == 0
     with pytest.raises(DamagedState, match="event 0 of the journal"):
         make(journal=MemoryJournal(["what"]))
+    vectors = mb.ContextualBandit(["a", "b", "c"], features=2)
+    vectors.ask([1.0, 2.0])
+    with pytest.raises(DamagedState, match="event 0 of the journal"):
+        make(features=3, journal=vectors.journal)
+    named = make()
+    named.ask({"tokens": 1.0, "topic": "code"})
+    with pytest.raises(DamagedState, match="event 0 of the journal"):
+        make(features=3, journal=named.journal)
     other = lived(make())
     with pytest.raises(DamagedState, match="among other arms"):
         mb.ContextualBandit(["x"], (0, 1), journal=other.journal)

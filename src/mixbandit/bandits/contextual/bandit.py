@@ -264,7 +264,7 @@ class ContextualBandit(Storable):
     def _terms(self, state: State, arms: list[Hashable] | None, count: int, now: float) -> Terms:
         """How `count` decisions are made in a state."""
         token = self._runs.token(state.counts.decided, count)
-        return Terms(state.roster.eligible(arms), self.rule, self.floor, self._draws, token, now)
+        return Terms(state.roster.eligible(arms), self.rule, self.floor, self._draws, token, now, self.origin[1])
 
     def _latest(self) -> State:
         """The state that the journal leads to."""

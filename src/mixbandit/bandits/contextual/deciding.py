@@ -54,6 +54,7 @@ class Terms(NamedTuple):
     draws: Draws
     token: str  # the first part of ids
     now: float
+    encoder: ContextFeatures  # what describes contexts for storage
 
 
 class _Part(NamedTuple):
@@ -112,7 +113,7 @@ def _drawn(
         shares = shares.mixed(terms.floor)
     place = shares.at(terms.draws.uniform(name, number))
     offered = None if numbers is roster.everyone else numbers
-    event = DecidedInContext(name, terms.now, context, numbers.item(place), offered, shares, as_of)
+    event = DecidedInContext(name, terms.now, context, numbers.item(place), offered, shares, as_of, terms.encoder)
     return ContextualChoice(event, place, roster, numbers), event
 
 

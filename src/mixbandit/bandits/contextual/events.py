@@ -12,12 +12,13 @@ import numpy as np
 from mixbandit._checks import as_label, as_text, finite, shown
 from mixbandit._schema import count, list_of, optional, real, record
 from mixbandit.bandits.choice import number_of
-from mixbandit.bandits.contextual.roster import Numbers
+from mixbandit.bandits.contextual.roster import Numbers, Roster
 from mixbandit.bandits.contextual.state import State
 from mixbandit.bandits.contextual.waiting import Waiting, find
 from mixbandit.bandits.events import Event
 from mixbandit.errors import DamagedState, InvalidInput
-from mixbandit.features import Context
+from mixbandit.features import Context, ContextFeatures
+from mixbandit.predictors import Predictor
 from mixbandit.search import SHARES, Shares
 
 _TIME = real(finite)
@@ -27,6 +28,9 @@ class Settings(Protocol):
     """What of a contextual bandit never changes and events need."""
 
     reward_range: tuple[float, float]
+
+    @property
+    def origin(self) -> tuple[Roster, ContextFeatures, Predictor]: ...
 
 
 def anything(value: Any, where: str) -> Any:
@@ -45,12 +49,8 @@ class ContextualEvent(Event):
         """The state after it."""
         raise NotImplementedError
 
-    def plain(self, state: State) -> dict[str, Any]:
-        """The form in which it is stored."""
-        return self.state_dict()
-
-    def bound(self, state: State) -> ContextualEvent:
-        """The event as code uses it, from the form in which it is stored, in the state that it follows."""
+    def bound(self, settings: Settings, state: State) -> ContextualEvent:
+        """The event as code uses it, also if it comes from storage, in the state that it follows."""
         return self
 
 
@@ -71,6 +71,7 @@ class DecidedInContext(ContextualEvent):
     offered: Numbers | None  # the numbers of the arms that were eligible; None: all that were there
     shares: Shares  # the probabilities of the eligible arms, in the order of their numbers
     as_of: int  # how many events were known
+    encoder: ContextFeatures | None  # what describes the context for storage; None: it is as it was stored
 
     def __init__(
         self,
@@ -81,22 +82,25 @@ class DecidedInContext(ContextualEvent):
         offered: Numbers | None,
         shares: Shares,
         as_of: int,
+        encoder: ContextFeatures | None = None,
     ) -> None:
         own = self.__dict__  # frozen to others
         own["id"], own["time"], own["context"], own["arm"] = id, time, context, arm
-        own["offered"], own["shares"], own["as_of"] = offered, shares, as_of
+        own["offered"], own["shares"], own["as_of"], own["encoder"] = offered, shares, as_of, encoder
 
     def after(self, settings: Settings, state: State) -> State:  # type: ignore[override]
+        if self.encoder is not settings.origin[1]:
+            return self.bound(settings, state).after(settings, state)
         if number_of(self.id) != state.counts.decided:
             raise DamagedState(f"decision {self.id} is not the next one: {state.counts.decided} were made before it")
         self._check(state)
         features = state.features.after(self.context)
         return state.seeing(features).deciding(features, (Waiting(self, None, features.version),))
 
-    def plain(self, state: State) -> dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
         return {
-            "type": self.kind, "id": self.id, "time": self.time, "context": state.features.plain(self.context),
-            "arm": self.arm, "offered": None if self.offered is None else self.offered.tolist(),
+            "id": self.id, "time": self.time, "context": self._plain(), "arm": self.arm,
+            "offered": None if self.offered is None else self.offered.tolist(),
             "shares": self.shares.state_dict(), "as_of": self.as_of,
         }  # fmt: skip
 
@@ -106,8 +110,18 @@ class DecidedInContext(ContextualEvent):
         offered = None if stored["offered"] is None else np.array(stored["offered"], dtype=np.int64)
         return {**given, "shares": shares, "offered": offered}
 
-    def bound(self, state: State) -> DecidedInContext:
-        return replace(self, context=state.features.unplain(self.context))
+    def bound(self, settings: Settings, state: State) -> DecidedInContext:
+        return replace(self, context=self.read_by(settings, state.features), encoder=settings.origin[1])
+
+    def read_by(self, settings: Settings, features: ContextFeatures) -> Context:
+        """The context, for features that have seen those of all decisions before it.
+
+        It is read again if it was stored, or read by the features of another bandit.
+        """
+        return self.context if self.encoder is settings.origin[1] else features.unplain(self._plain())
+
+    def _plain(self) -> Any:
+        return self.context if self.encoder is None else self.encoder.plain(self.context)
 
     def _check(self, state: State) -> None:
         """Refuse a decision that cannot have been made in this state."""

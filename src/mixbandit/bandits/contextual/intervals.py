@@ -144,16 +144,17 @@ class ModelBased:
     def _decide(self, event: DecidedInContext) -> None:
         """See a context; once the scale is set, its decision's reward will count."""
         self._decided += 1
-        self._anchored = self._anchored.after(event.context)
+        context = event.read_by(self._bandit, self._anchored.features)
+        self._anchored = self._anchored.after(context)
         if self._decided <= 2**self._power:
-            self._first.append(event.context)
+            self._first.append(context)
         if self._decided == 2**self._power:
             self._anchored = Anchored(self._anchored.features)
-            for context in self._first:
-                self._early |= self._anchored.row(context, self._width) != 0.0
+            for each in self._first:
+                self._early |= self._anchored.row(each, self._width) != 0.0
             self._first = []
         elif self._decided > 2**self._power:
-            row = self._anchored.row(event.context, self._width)
+            row = self._anchored.row(context, self._width)
             self._late |= row != 0.0
             self._open[event.id] = np.append(row, event.arm)
 

@@ -48,7 +48,7 @@ def state_dict(bandit: Any) -> dict[str, Any]:
         "floor": bandit.floor,
         "delta": bandit.delta,
         "seed": bandit.seed,
-        "events": [event.plain(bandit.state) for event in bandit.journal.since(0)],
+        "events": [event.state_dict() for event in bandit.journal.since(0)],
     }
 
 
@@ -76,7 +76,7 @@ def replayed(stored: list[Any], settings: Settings, state: State) -> tuple[list[
             continue
         state, rewards = step(rewards, state), []
         try:
-            event = event.bound(state)
+            event = event.bound(settings, state)
         except InvalidInput as error:
             raise DamagedState(f"{where}: {error}") from error
         state = step([event], state)
