@@ -18,7 +18,10 @@ ONE = EACH["standard"]
 def bounds(found):
     """Of all arms that ever were, at some contexts."""
     every = [rows(PROBES, arm) for arm in range(len(found.moment.members))]
-    return np.array([(found.lower(each), found.upper(each)) for each in every])
+    return np.array([
+        (found.lower(each), found.upper(each), found.lower(each, found.alpha0), found.upper(each, found.alpha0))
+        for each in every
+    ])  # fmt: skip
 
 
 def known(found):
@@ -75,6 +78,7 @@ def test_parts_are_fixed_when_an_arm_arrives_and_never_used_again():
     # A label that comes back is the same arm at the same part.
     assert found.add("arm 3") == KNOWN + 3
     assert found.of("arm 3").delta == seen[KNOWN + 3]
+    assert found.labels == [1, 2, 3, "arm 0", "arm 2", "arm 3", "arm 4"]
 
 
 def test_adding_and_removing_changes_no_other_arm():
@@ -97,7 +101,7 @@ def test_a_removed_arm_learns_late_rewards_and_comes_back_with_all_it_knows():
     found.remove(4)
     teach(found, own, contexts[30:], arms[30:], values[30:], at_once=True)
     assert found.add(4) == 4
-    np.testing.assert_allclose(bounds(found)[4], [own[4].lower(PROBES), own[4].upper(PROBES)], rtol=1e-9)
+    np.testing.assert_allclose(bounds(found)[4, :2], [own[4].lower(PROBES), own[4].upper(PROBES)], rtol=1e-9)
     assert found.t == 60
 
 
@@ -146,7 +150,7 @@ def test_what_others_taught_is_a_mixture_that_is_fixed_at_arrival():
     found.update(rows(contexts, 9), values)
     own.update(contexts, values)
     assert found.of("taught").mixture is mixture
-    np.testing.assert_allclose(bounds(found)[9], [own.lower(PROBES), own.upper(PROBES)], rtol=1e-9)
+    np.testing.assert_allclose(bounds(found)[9, :2], [own.lower(PROBES), own.upper(PROBES)], rtol=1e-9)
     plain = mb.MartingaleMixture(DIM, **STATED, delta=DELTA / 4).update(contexts, values)
     assert (own.upper(PROBES) - own.lower(PROBES) < 0.9 * (plain.upper(PROBES) - plain.lower(PROBES))).all()
 
@@ -199,9 +203,13 @@ COPIES = {
 @pytest.mark.parametrize("how", COPIES)
 @pytest.mark.parametrize("name", ["standard", "features", "grid", "adaptive", "bounded", "kernel"])
 def test_a_copy_goes_on_to_the_bit_and_by_itself(name, how):
-    found, contexts, arms, values = full(name), *log(20, seed=1)
+    contexts, arms, values = log(20, seed=1)
+    for found in (full(name), blocks(EACH[name])):
+        _check_copy(found, COPIES[how](found), contexts, arms, values)
+
+
+def _check_copy(found, again, contexts, arms, values):
     before = known(found)
-    again = COPIES[how](found)
     assert known(again) == before
     again.update(rows(contexts, arms), values)
     again.remove(2)
