@@ -184,6 +184,8 @@ def test_a_journal_that_loses_events_or_has_others_is_refused():
     other = lived(make())
     with pytest.raises(DamagedState, match="among other arms"):
         mb.ContextualBandit(["x"], (0, 1), journal=other.journal)
+    with pytest.raises(DamagedState, match="among other arms"):  # or the same in another order
+        mb.ContextualBandit(["b", "c", "a"], (0, 1), journal=other.journal)
     journal = MemoryJournal()
     wide = mb.ContextualBandit(["a", "b", "c"], (0, 2), journal=journal)
     wide.tell(wide.ask([1.0]), 2.0)
@@ -211,6 +213,7 @@ def test_an_interrupt_after_the_append_loses_nothing():
         (lambda s: s["events"][0].update(id="x-7"), "not the next one"),
         (lambda s: s["events"][0].update(arm=9), "among other arms"),
         (lambda s: s["events"][0].update(arm=-1), "arm"),
+        (lambda s: s["events"][0].update(label="z"), "among other arms"),
         (lambda s: s["events"][0].update(offered=[2, 1]), "among other arms"),
         (lambda s: s["events"][0]["shares"].update(size=4, rest=0.0), "among other arms"),
         (lambda s: s["events"][0]["shares"].update(values=[0.9], arms=[0]), "sum to 1"),

@@ -113,7 +113,8 @@ def _drawn(
         shares = shares.mixed(terms.floor)
     place = shares.at(terms.draws.uniform(name, number))
     offered = None if numbers is roster.everyone else numbers
-    event = DecidedInContext(name, terms.now, context, numbers.item(place), offered, shares, as_of, terms.encoder)
+    arm = numbers.item(place)
+    event = DecidedInContext(name, terms.now, context, arm, roster.labels[arm], offered, shares, as_of, terms.encoder)
     return ContextualChoice(event, place, roster, numbers), event
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from mixbandit._checks import as_label, as_text, finite, shown
 from mixbandit._schema import count, list_of, optional, real, record
 from mixbandit.bandits.choice import number_of
-from mixbandit.bandits.contextual.roster import Numbers, Roster
+from mixbandit.bandits.contextual.roster import Numbers, Roster, known
 from mixbandit.bandits.contextual.state import State
 from mixbandit.bandits.contextual.waiting import Waiting, find
 from mixbandit.bandits.events import Event
@@ -60,14 +60,15 @@ class DecidedInContext(ContextualEvent):
 
     kind: ClassVar[str] = "decided in context"
     schema = record({
-        "id": as_text, "time": _TIME, "context": anything, "arm": count, "offered": optional(list_of(count)),
-        "shares": SHARES, "as_of": count,
+        "id": as_text, "time": _TIME, "context": anything, "arm": count, "label": _label,
+        "offered": optional(list_of(count)), "shares": SHARES, "as_of": count,
     })  # fmt: skip
 
     id: str
     time: float
     context: Context
     arm: int  # its number
+    label: Hashable  # of the arm
     offered: Numbers | None  # the numbers of the arms that were eligible; None: all that were there
     shares: Shares  # the probabilities of the eligible arms, in the order of their numbers
     as_of: int  # how many events were known
@@ -79,13 +80,14 @@ class DecidedInContext(ContextualEvent):
         time: float,
         context: Context,
         arm: int,
+        label: Hashable,
         offered: Numbers | None,
         shares: Shares,
         as_of: int,
         encoder: ContextFeatures | None = None,
     ) -> None:
         own = self.__dict__  # frozen to others
-        own["id"], own["time"], own["context"], own["arm"] = id, time, context, arm
+        own["id"], own["time"], own["context"], own["arm"], own["label"] = id, time, context, arm, label
         own["offered"], own["shares"], own["as_of"], own["encoder"] = offered, shares, as_of, encoder
 
     def after(self, settings: Settings, state: State) -> State:  # type: ignore[override]
@@ -99,7 +101,7 @@ class DecidedInContext(ContextualEvent):
 
     def settings(self) -> dict[str, Any]:
         return {
-            "id": self.id, "time": self.time, "context": self._plain(), "arm": self.arm,
+            "id": self.id, "time": self.time, "context": self._plain(), "arm": self.arm, "label": self.label,
             "offered": None if self.offered is None else self.offered.tolist(),
             "shares": self.shares.state_dict(), "as_of": self.as_of,
         }  # fmt: skip
@@ -132,6 +134,7 @@ class DecidedInContext(ContextualEvent):
         numbers = everyone if offered is None else offered
         place = int(np.searchsorted(numbers, self.arm))
         fits = fits and len(numbers) == self.shares.size and place < len(numbers) and numbers[place] == self.arm
+        fits = fits and known(state.roster.numbers, self.label) == self.arm
         if not fits or not self.shares.of_arm(place) > 0.0:
             raise DamagedState(f"decision {self.id} was made among other arms than there were, or in another order")
 
