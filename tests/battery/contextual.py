@@ -23,7 +23,7 @@ from mixbandit.storage import record
 from tests.bandits.contextual.worlds import behaviour, everything
 from tests.battery.machine import Life, live
 from tests.battery.tally import silent
-from tests.helpers.interrupts import finishes, survives
+from tests.helpers.interrupts import at_line, finishes, survives
 
 LOW, HIGH = -1.0, 2.0
 WRONG_REWARDS = ("0.3", None, np.nan, np.inf, 10**400, 1j, np.ma.masked, [0.1, 0.2], 2.1, -1e60, object())
@@ -325,15 +325,20 @@ class BanditLife(Life):
             self.refuses(lambda: self.bandit.ask(self.context(seed), arms=list(self.account.gone)))
 
     @precondition(lambda self: self.rival is None)
-    @rule(what=st.sampled_from(["ask", "ask_many", "tell", "tell_many", "cancel", "arms"]), seed=seeds, line=lines)
-    def interrupt(self, what, seed, line):
+    @rule(
+        what=st.sampled_from(["ask", "ask_many", "tell", "tell_many", "cancel", "arms"]),
+        seed=seeds,
+        share=st.floats(0.0, 1.0),
+    )
+    def interrupt(self, what, seed, share):
         """Ctrl-C at a random line: the call has happened, or it has not."""
         work, record_it = self._deed(what, seed)
         twin, before = copy.copy(self.bandit), behaviour(self.bandit)
-        work(twin)
+        with at_line(0, lambda: None) as left:
+            work(twin)
         after = behaviour(twin)
         known = set(self.account.ids)
-        finishes(lambda: work(self.bandit), line)
+        finishes(lambda: work(self.bandit), 1 + round(share * -left[0]))
         catch_up(self.bandit)  # the journal may have what the interrupt kept from the state
         now = behaviour(self.bandit)
         assert now in (before, after), "an interrupt left half a call"
