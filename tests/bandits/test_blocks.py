@@ -99,6 +99,17 @@ def test_pending_choices_differ_and_bounds_use_told_rewards_only(name):
     assert [choice.upper for choice in batch] == pytest.approx(before.upper[[choice.index for choice in batch]])
 
 
+@pytest.mark.parametrize("name", ["standard", "grid"])
+def test_pending_choices_count_as_if_they_had_returned_what_is_expected(name):
+    policy = make(name)
+    play(policy, 20)
+    context, expecting = contexts(1, seed=9)[0], policy.sequence.copy()
+    for _ in range(8):
+        known, choice = expecting.interval(context), policy.ask(context=context)
+        assert known.upper[choice.index] >= known.upper.max() - 1e-9
+        expecting.update([*context, choice.index], known.estimate[choice.index])
+
+
 def test_late_rewards_in_any_order():
     late, prompt = make(), make()
     asked = contexts(12)
