@@ -195,9 +195,9 @@ def fixed(array: Array) -> Array:
 
 def number_of(name: Any) -> int | None:
     """The number in an id; None if it cannot be one."""
-    if is_integer(name):
-        return int(name)
-    digits = name.rpartition("-")[2] if isinstance(name, str) else ""
+    if not isinstance(name, str):
+        return int(name) if is_integer(name) else None
+    digits = name.rpartition("-")[2]
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < _MOST_DIGITS else None
 
 

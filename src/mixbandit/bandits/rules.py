@@ -21,15 +21,12 @@ from mixbandit.errors import InvalidInput, NoTheory
 from mixbandit.predictors import Prediction, Predictor
 from mixbandit.search import (
     ArmsOffer,
-    BestArm,
     InformationPerRegret,
     Offer,
     Selection,
     Selections,
     Shares,
     best_arms,
-    best_value,
-    best_values,
 )
 from mixbandit.sequences import Belief
 from mixbandit.sets import ConfidenceSet
@@ -229,21 +226,17 @@ class Optimistic(ActingRule):
         self.scale = nonnegative(scale, "scale")
 
     def select(self, view: View, offer: Offer, rng: Any) -> Selection:
-        return _selected(best_value(self._scores(view.predict(offer))), offer)
+        arms: Any = offer  # the view would have refused a box
+        return arms.largest(self._scores(view.predict(offer)))  # type: ignore[no-any-return]
 
     def select_each(self, view: View, offers: Sequence[Offer], rngs: Sequence[Any]) -> list[Selection]:
-        found = best_values(self._scores(view.predict_many(offers)))
-        return [_selected(best, offer) for best, offer in zip(found, offers, strict=True)]
+        scores = self._scores(view.predict_many(offers))
+        arms: Any = offers
+        return [each.largest(own) for each, own in zip(arms, scores, strict=True)]
 
     def _scores(self, predicted: Prediction) -> Array:
         mean, spread = predicted
         return mean + (spread if self.scale == 1.0 else self.scale * spread)
-
-
-def _selected(best: BestArm, offer: Any) -> Selection:
-    """The best arms of an offer, with equal probability."""
-    shares = Shares.even(len(offer), best.arms)
-    return Selection(shares if offer.places is None else shares.among(offer.places, offer.whole), score=best.value)
 
 
 class LeastRegretPerInformation(ActingRule):

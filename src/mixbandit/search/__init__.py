@@ -3,7 +3,7 @@
 A score is a function of directions: those of arms are computed once, and gradients in actions come from the model.
 """
 
-from mixbandit.search.arms import TIE_TOLERANCE, BestArm, best_arm, best_arms, best_value, best_values
+from mixbandit.search.arms import TIE_TOLERANCE, BestArm, best_arm, best_arms, best_value
 from mixbandit.search.box import QUICK, THOROUGH, BoxOptimum, Effort, search_box
 from mixbandit.search.branch_and_bound import MOST_CORNERS, Reach, bound_over_box, can_bound, free_dimensions
 from mixbandit.search.offers import SHARES, ArmsOffer, BoxOffer, Entropy, Offer, Selection, Selections, Shares, Stream
@@ -34,7 +34,6 @@ __all__ = [
     "best_arm",
     "best_arms",
     "best_value",
-    "best_values",
     "bound_over_box",
     "can_bound",
     "free_dimensions",

@@ -98,19 +98,6 @@ def best_value(values: Array, indices: NDArray[np.int64] | None = None) -> BestA
     return BestArm(tuple((places if indices is None else np.sort(indices[places])).tolist()), best, len(values))
 
 
-def best_values(values: Array) -> list[BestArm]:
-    """`best_value` of each row (n, K) of finite values."""
-    best = values.max(axis=1)
-    tied = values >= (best - TIE_TOLERANCE * np.abs(best))[:, None]
-    several, size = np.count_nonzero(tied, axis=1) > 1, values.shape[1]
-    found = [
-        BestArm((arm,), value, size) for arm, value in zip(values.argmax(axis=1).tolist(), best.tolist(), strict=True)
-    ]
-    for row in np.flatnonzero(several).tolist():
-        found[row] = best_value(values[row])
-    return found
-
-
 def _tie(best: float) -> float:
     return TIE_TOLERANCE * abs(best) if math.isfinite(best) else 0.0
 

@@ -21,7 +21,7 @@ from mixbandit._schema import Fields, checked, count, integer, list_of, real, re
 from mixbandit.actions import Arms, Box
 from mixbandit.errors import DamagedState, InvalidInput
 from mixbandit.models import Directed
-from mixbandit.search.arms import best_arm
+from mixbandit.search.arms import TIE_TOLERANCE, BestArm, best_arm, best_value
 from mixbandit.search.box import THOROUGH, Effort, search_box
 from mixbandit.search.scores import Score
 
@@ -346,7 +346,17 @@ class ArmsOffer(Offer):
         return ArmsOffer(rows, directions, labels=labels, context=self.context, arms=numbers)
 
     def maximise(self, score: Score, rng: Any) -> Selection:
-        best = best_arm(score, self.directions)
+        return self._selected(best_arm(score, self.directions))
+
+    def largest(self, values: Array) -> Selection:
+        """The arm with the largest of these finite values (K,); arms that tie share the probability."""
+        place = int(values.argmax())
+        best: float = values.item(place)
+        if self.places is None and np.count_nonzero(values >= best - TIE_TOLERANCE * abs(best)) == 1:
+            return Selection(_certain(self._count, place), None, None, best)  # the usual case
+        return self._selected(best_value(values))
+
+    def _selected(self, best: BestArm) -> Selection:
         shares = Shares.even(len(self), best.arms)
         return Selection(shares if self.places is None else shares.among(self.places, self.whole), score=best.value)
 
