@@ -76,8 +76,11 @@ class ContextFeatures(Remembering, abc.ABC):
     def name(self, column: int) -> str:
         """What a column of a row means, such as "topic=code"."""
 
-    def provisos(self) -> list[str]:
-        """What rewards must not depend on to be linear in rows, because rows do not show it; clauses of a sentence."""
+    def provisos(self, earlier: Self) -> list[str]:
+        """What rows of contexts since `earlier` do not show, so that rewards linear in rows do not depend on it.
+
+        Clauses of a sentence.
+        """
         return []
 
     @abc.abstractmethod

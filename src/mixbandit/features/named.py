@@ -326,11 +326,11 @@ class NamedContexts(ContextFeatures):
                 change[missing, 0] = 1.0
         return change
 
-    def provisos(self) -> list[str]:
+    def provisos(self, earlier: Self) -> list[str]:
         found = []
-        if self.collisions:
+        if self.collisions > earlier.collisions:
             found.append("categories that share a column have the same effect")
-        if self.limited:
+        if self.limited > earlier.limited:
             found.append("a number far outside of those before it has the effect of the limit to which it was clipped")
         return found
 

@@ -148,8 +148,10 @@ def test_what_is_new_in_a_context_is_as_uncertain_as_once_it_was_seen(new):
 
 def test_what_rows_do_not_show_is_said():
     bandit = mb.ContextualBandit(["a"], features=NamedContexts(own_columns=2, hashed_columns=1), rng=0)
-    for t in range(20):
-        bandit.tell(bandit.ask({"x": float(t % 2), "topic": "ab"[t % 2]}), 0.5)
+    for t in range(32):  # the third number is clipped, and its reward does not count
+        x = 1000.0 if t == 2 else float(t % 2)
+        bandit.tell(bandit.ask({"x": x, "topic": "ab"[t % 2]}), 0.5)
+    assert bandit.state.features.limited == 1
     known, far = {"x": 0.0, "topic": "a"}, {"x": 100.0, "topic": "a"}
     assert "clipped" not in str(bandit.interval(known, norm_bound=2.0))
     assert "the effect of the limit to which it was clipped" in str(bandit.interval(far, norm_bound=2.0))

@@ -27,6 +27,7 @@ from mixbandit.bandits.contextual.events import ArmAdded, DecidedInContext, Rewa
 from mixbandit.bandits.contextual.roster import Numbers
 from mixbandit.bandits.contextual.state import State
 from mixbandit.errors import InvalidInput
+from mixbandit.features import ContextFeatures
 from mixbandit.sequences import Blocks, MartingaleMixture
 from mixbandit.spending import Ledger, Spending
 
@@ -87,6 +88,7 @@ class ModelBased:
     _anchored: Anchored
     _decided: int  # decisions seen
     _seen: int  # events seen
+    _scaled: ContextFeatures  # those whose scale is used
     _first: list[Any]  # contexts while the scale is not fixed
     _early: NDArray[np.bool_]  # whether a column is not 0 in one of these
     _late: NDArray[np.bool_]  # and in a later one
@@ -149,7 +151,8 @@ class ModelBased:
         if self._decided <= 2**self._power:
             self._first.append(context)
         if self._decided == 2**self._power:
-            self._anchored = Anchored(self._anchored.features)
+            self._scaled = self._anchored.features
+            self._anchored = Anchored(self._scaled)
             for each in self._first:
                 self._early |= self._anchored.row(each, self._width) != 0.0
             self._first = []
@@ -168,7 +171,7 @@ class ModelBased:
         """Start over, with the scale of the first 2^power contexts and rows of this width."""
         bandit, self._power, self._width = self._bandit, power, width
         roster, features, _ = bandit.origin
-        self._anchored, self._seen, self._decided = Anchored(features), 0, 0
+        self._anchored, self._scaled, self._seen, self._decided = Anchored(features), features, 0, 0
         self._open: dict[str, Array] = {}  # rows of decisions without a reward
         self._first, self._early, self._late = [], *np.zeros((2, width), dtype=np.bool_)
         self._labels = set(roster.labels)
@@ -202,7 +205,11 @@ class ModelBased:
             linear += (
                 f" ({late} of them came later: in the scale of the first context with {'it' if late == 1 else 'each'})"
             )
-        parts = [linear, *asked.features.provisos(), f"{noise} and depend on the past only through context and arm"]
+        parts = [
+            linear,
+            *asked.features.provisos(self._scaled),
+            f"{noise} and depend on the past only through context and arm",
+        ]
         if state.reordered:
             parts.append("when a reward arrives does not depend on its value, nor does any context before that")
         if state.counts.cancelled:
