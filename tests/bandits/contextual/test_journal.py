@@ -1,5 +1,6 @@
 """The state is a fold of events, whoever folds them, and however many at once."""
 
+import copy
 from itertools import pairwise
 
 import numpy as np
@@ -85,6 +86,11 @@ def test_a_journal_that_is_passed_in_shares_no_random_numbers():
     assert shared[0].ask_many(np.ones((40, 1)))[0].id != shared[1].ask_many(np.ones((40, 1)))[0].id
     arms = [[each.arm for each in bandit.ask_many(np.ones((40, 1)))] for bandit in shared]
     assert arms[0] != arms[1]
+    # Nor do those that were copied from it, or loaded.
+    stored = shared[0].state_dict()
+    alike = [copy.copy(shared[0]), copy.copy(shared[0]), *(mb.ContextualBandit.from_state_dict(stored) for _ in "ab")]
+    arms = [tuple(each.arm for each in bandit.ask_many(np.ones((40, 1)))) for bandit in alike]
+    assert len(set(arms)) == 4
 
 
 def test_decisions_say_how_many_events_were_known():

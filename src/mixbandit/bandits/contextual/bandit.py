@@ -106,8 +106,8 @@ class ContextualBandit(Storable):
         if journal is not None:
             self._join(journal)
 
-    def _begin(self, state: State, journal: Journal) -> None:
-        self._state, self._journal, self._draws = state, journal, Draws(self.seed, by_id=False)
+    def _begin(self, state: State, journal: Journal, *, by_id: bool = False) -> None:
+        self._state, self._journal, self._draws = state, journal, Draws(self.seed, by_id=by_id)
         self._runs, self.lock = Runs(), Lock()
         self._models: dict[tuple[float, float | None], ModelBased] = {}
 
@@ -128,17 +128,26 @@ class ContextualBandit(Storable):
         )
 
     def __copy__(self) -> Self:
-        """Another bandit in the same state, which goes on by itself, with the same random numbers as this one."""
+        """Another bandit in the same state, which goes on by itself.
+
+        It draws the same random numbers as this one, unless a journal was passed to this one.
+        """
         new = object.__new__(type(self))
         vars(new).update(vars(self))
         with self.lock:
-            new._begin(self._state, MemoryJournal(itertools.islice(self._journal.since(0), self._state.seen)))
+            events = itertools.islice(self._journal.since(0), self._state.seen)
+            new._begin(self._state, MemoryJournal(events), by_id=self._draws.by_id)
         return new
 
     origin: tuple[Roster, ContextFeatures, Predictor]
     """What it began with."""
     state: State = setting("_state", "All that changes, as one value.")
     journal: Journal = setting("_journal", "What keeps the events.")
+
+    @property
+    def draws_by_id(self) -> bool:
+        """Whether its random numbers follow from ids, which nothing else has: so if a journal was passed in."""
+        return self._draws.by_id
 
     @property
     @locked
@@ -258,7 +267,7 @@ class ContextualBandit(Storable):
         with reading(cls.__name__):
             new.origin = stored.beginning(fields, features)
             events, state = stored.replayed(fields["events"], new, State.start(*new.origin))
-        new._begin(state, MemoryJournal(events))
+        new._begin(state, MemoryJournal(events), by_id=fields["draws_by_id"])
         return new
 
     def _terms(self, state: State, arms: list[Hashable] | None, count: int, now: float) -> Terms:

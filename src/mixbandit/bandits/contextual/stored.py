@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mixbandit._checks import as_label, as_range, nonnegative, probability
+from mixbandit._checks import as_label, as_range, flag, nonnegative, probability
 from mixbandit._schema import checked, integer, list_of, mapping, one_of_these, optional, real, record, scalar
 from mixbandit.bandits.contextual.events import ContextualEvent, RewardTold, Settings, anything, folded
 from mixbandit.bandits.contextual.roster import ArmFeatures, Roster, distinct
@@ -28,6 +28,7 @@ BANDIT = record({
     "floor": real(lambda value, where: nonnegative(value, where, 1.0)),
     "delta": real(probability),
     "seed": integer(0, 2**64),
+    "draws_by_id": flag,
     "events": list_of(mapping),
 })  # fmt: skip
 
@@ -48,6 +49,7 @@ def state_dict(bandit: Any) -> dict[str, Any]:
         "floor": bandit.floor,
         "delta": bandit.delta,
         "seed": bandit.seed,
+        "draws_by_id": bandit.draws_by_id,
         "events": [event.state_dict() for event in bandit.journal.since(0)],
     }
 
