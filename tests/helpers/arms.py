@@ -3,6 +3,7 @@
 import numpy as np
 
 import mixbandit as mb
+from mixbandit._files import digest
 
 DIM, KNOWN = 3, 4
 STATED = {"sigma": 0.3, "norm_bound": 1.5}
@@ -10,6 +11,7 @@ DELTA = 0.05
 ARMS = KNOWN + 2  # two are added later
 # δ/(2K) for those known at the start, then δ/4 and δ/12.
 SHARES = [DELTA / 8] * KNOWN + [DELTA / 4, DELTA / 12]
+PROBES = np.random.default_rng(5).normal(size=(3, DIM))
 FOURIER = mb.RandomFourier(DIM, 5, rng=2)
 
 
@@ -100,3 +102,30 @@ def teach(found, own, contexts, arms, values, *, at_once=False):
     for context, arm, value in zip(contexts, arms, values, strict=True):
         found.update([*context, arm], value)
         own[arm].update(context, value)
+
+
+def full(name="standard"):
+    """Arms with rewards, of which one has gone, one has data of its own, and one was taught where that can be."""
+    found = blocks(EACH[name])
+    contexts, arms, values = log()
+    found.update(rows(contexts, arms), values)
+    if name != "bounded":
+        found.update(rows(1e8 * np.eye(DIM), 3), np.zeros(DIM))
+    found.remove(1)
+    if name in ("standard", "grid"):
+        found.add("taught", taught=True)
+    return found.update([0.3, 0.2, 0.1, 4], 0.2)
+
+
+def bounds(found):
+    """Of all arms that ever were, at some contexts."""
+    every = [rows(PROBES, arm) for arm in range(len(found.moment.members))]
+    return np.array([
+        (found.lower(each), found.upper(each), found.lower(each, found.alpha0), found.upper(each, found.alpha0))
+        for each in every
+    ])  # fmt: skip
+
+
+def known(found):
+    """What a failed call must not change."""
+    return digest(found.state_dict()), found.t, found.labels, bounds(found).tolist()
