@@ -110,7 +110,15 @@ def test_states_come_back_bit_for_bit_and_damage_is_refused():
     back = Ridges.from_state_dict(state).after(3, np.ones(20), 1.0).state_dict()
     for name, value in ridges.after(3, np.ones(20), 1.0).state_dict().items():
         assert np.array_equal(back[name], value)
-    for damage in ({"dim": 19}, {"numbers": state["numbers"][:-1]}, {"numbers": -state["numbers"]}, {"alpha": -1.0}):
+    half, endless = state["numbers"].copy(), state["numbers"].copy()
+    half[0, COUNT], endless[0, COUNT] = 0.5, 1e60
+    wrong = (
+        {"numbers": state["numbers"][:-1]},
+        {"numbers": -state["numbers"]},
+        {"numbers": half},
+        {"numbers": endless},
+    )
+    for damage in ({"dim": 19}, {"alpha": -1.0}, *wrong):
         with pytest.raises(DamagedState, match="ridges"):
             Ridges.from_state_dict({**state, **damage})
 

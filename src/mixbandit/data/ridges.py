@@ -320,6 +320,9 @@ def _check_ridges(stored: dict[str, Any], where: str) -> None:
     require(stored["stack"].shape == (arms, d + 2, d), f"{where}.stack", f"must have shape ({arms}, {d + 2}, {d})")
     require(stored["numbers"].shape == (arms, 6), f"{where}.numbers", f"must have shape ({arms}, 6)")
     require((stored["numbers"] >= 0.0).all(), f"{where}.numbers", "must not be negative")
+    counts = stored["numbers"][:, COUNT]
+    # Beyond 2^53, one more changes nothing.
+    require((counts == np.floor(counts)).all() and (counts < 2.0**53).all(), f"{where}.numbers", "must count rewards")
 
 
 RIDGES = record(
