@@ -328,9 +328,9 @@ class BanditLife(Life):
     @rule(
         what=st.sampled_from(["ask", "ask_many", "tell", "tell_many", "cancel", "arms"]),
         seed=seeds,
-        share=st.floats(0.0, 1.0),
+        line=seeds,
     )
-    def interrupt(self, what, seed, share):
+    def interrupt(self, what, seed, line):
         """Ctrl-C at a random line: the call has happened, or it has not."""
         work, record_it = self._deed(what, seed)
         twin, before = copy.copy(self.bandit), behaviour(self.bandit)
@@ -338,7 +338,7 @@ class BanditLife(Life):
             work(twin)
         after = behaviour(twin)
         known = set(self.account.ids)
-        finishes(lambda: work(self.bandit), 1 + round(share * -left[0]))
+        finishes(lambda: work(self.bandit), 1 + int(np.random.default_rng(line).integers(-left[0])))
         catch_up(self.bandit)  # the journal may have what the interrupt kept from the state
         now = behaviour(self.bandit)
         assert now in (before, after), "an interrupt left half a call"
