@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import mixbandit as mb
+from mixbandit.bandits import MemoryJournal
 from tests.helpers.arms import ARMS, DIM, EACH, blocks, log, rewards, rows
 from tests.helpers.worlds import everything
 
@@ -221,3 +222,68 @@ def test_what_is_learnt_in_batches_from_a_log_is_what_was_played():
         known = policy.sequence.interval(context, alpha=0.09)
         assert known.upper[index] >= known.upper.max() - 1e-9
         assert upper == pytest.approx(known.upper[index], rel=1e-9)
+
+
+def test_looking_changes_nothing():
+    policy = make()
+    play(policy, 15)
+    choice = policy.ask(context=contexts(1)[0])
+    before = everything(policy)
+    repr(policy)
+    policy.certificate(context=contexts(1)[0])
+    policy.regret_bound()
+    policy.choose_many(contexts(5))
+    policy.sequence.interval(contexts(1)[0])
+    policy.sequence.advantage(contexts(1)[0], 0)
+    policy.sequence.of(1).update(contexts(3), np.zeros(3))
+    policy.sequence.sequence.update(contexts(3), np.zeros(3))
+    assert choice.upper
+    assert everything(policy) == before
+
+
+BAD = {
+    "a context that is too short": (lambda p: p.ask(context=[1.0]), "context"),
+    "no context": (lambda p: p.ask(), "context|shape|actions"),
+    "an arm that is not there": (lambda p: p.ask(context=contexts(1)[0], arms=mb.Arms([ARMS])), "number of an arm"),
+    "half an arm": (lambda p: p.ask(context=contexts(1)[0], arms=mb.Arms([0.5])), "number of an arm"),
+    "a NaN reward": (lambda p: p.tell(p.pending[0], np.nan), "reward"),
+    "rewards of an arm that is not there": (lambda p: p.learn(rows(contexts(2), ARMS), [0.0, 0.0]), "number of an arm"),
+    "a box": (lambda p: mb.UCB(p.sequence, mb.Box([0.0] * 4, [1.0] * 4)), "arms only"),
+    "Thompson sampling": (lambda p: p.sequence.moment.sampled(np.random.default_rng(0), 1.0), "no parameter to draw"),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_an_error_is_named_and_changes_nothing(what):
+    call, says = BAD[what]
+    policy = make()
+    play(policy, 5)
+    policy.ask(context=contexts(1)[0])
+    before = everything(policy)
+    with pytest.raises(mb.InvalidInput, match=says):
+        call(policy)
+    assert everything(policy) == before
+
+
+def test_an_arm_cannot_be_added_behind_the_back_of_a_journal():
+    """Who follows the journal would not know the arm."""
+    policy = make(journal=MemoryJournal())
+    before = everything(policy)
+    with pytest.raises(mb.InvalidInput, match="journal"):
+        policy.sequence.add("new")
+    assert everything(policy) == before
+
+
+def test_strict_policies_learn_in_order_of_play():
+    late, prompt = make(strict=True), make()
+    asked = contexts(3)
+    choices = [late.ask(context=context) for context in asked]
+    for number in (2, 1):
+        late.tell(choices[number], 0.1 * number)
+        assert late.sequence.t == 0
+    late.tell(choices[0], 0.0)
+    assert late.sequence.t == 3
+    for context, choice in zip(asked, choices, strict=True):
+        prompt.learn(rows(context, choice.index), 0.1 * choice.number)
+    for one, other in zip(late.sequence.interval(asked[0]), prompt.sequence.interval(asked[0]), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9)
