@@ -49,6 +49,7 @@ class Choice:
     run: str | None  # makes its id unique; None for choices of version 0.2 and earlier
     time: float | None  # when it was chosen, in seconds since 1970 (UTC); None if unknown
     shares: Shares | None  # the probabilities of all arms; None where nobody knows them, as on a box
+    whole: Array | None = None  # context and action, of which `context` and `action` are parts
 
     def __init__(
         self,
@@ -71,6 +72,7 @@ class Choice:
         run: str | None = None,
         time: float | None = None,
         shares: Shares | None = None,
+        whole: Array | None = None,
     ) -> None:
         if lower is not None and upper is not None:
             given = Known(as_number(lower, "lower"), as_number(upper, "upper"), trusted, width)
@@ -78,7 +80,7 @@ class Choice:
         own["number"], own["action"], own["label"], own["index"], own["context"] = number, action, label, index, context
         own["moment"], own["within"], own["direction"] = moment, within, direction
         own["optimum"], own["refuted"], own["given"], own["run"] = optimum, refuted, given, run
-        own["time"], own["shares"] = time, shares
+        own["time"], own["shares"], own["whole"] = time, shares, whole
 
     @property
     def id(self) -> str | int:
@@ -113,6 +115,8 @@ class Choice:
     @property
     def row(self) -> Array:
         """Context and action, (dim_in,)."""
+        if self.whole is not None:
+            return self.whole
         return self.action if self.context is None else np.concatenate((self.context, self.action))
 
     def played(self) -> ArmsOffer:

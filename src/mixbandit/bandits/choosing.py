@@ -152,7 +152,7 @@ def made(
 ) -> Choice:
     """A choice, with what is needed to compute its bounds."""
     belief, context, labels, index = state.moment, turn.context, turn.region.labels, picked.arm
-    row = fixed(picked.row.copy())
+    row = fixed(picked.row if turn.is_exact else picked.row.copy())  # then nobody else has it
     if turn.is_exact and index is not None:
         direction = turn.directions[index : index + 1]
     else:
@@ -174,6 +174,7 @@ def made(
         run=run,
         time=time,
         shares=picked.shares,
+        whole=row,
     )
 
 

@@ -39,9 +39,12 @@ def get(tree: Map, key: int) -> Any:
 def drop(tree: Map, key: int) -> Map:
     """The map without a key, which may be missing."""
     height, root = tree
-    if not root or get(tree, key) is None:
+    if not root or key < 0 or key >> (_BITS * (height + 1)):
         return tree
-    return height, _drop(root, key, _BITS * height)
+    try:
+        return height, _drop(root, key, _BITS * height)
+    except KeyError:
+        return tree
 
 
 def values(tree: Map) -> Iterator[Any]:

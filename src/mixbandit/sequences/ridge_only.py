@@ -50,7 +50,7 @@ class RidgeOnly(NamedTuple):
         radius = math.sqrt(allowed + self.alpha * bound2)
         if not known.rewards:
             return radius, Verdict(False, False), known
-        white2 = float(ridge.white @ ridge.white)
+        white2 = float(ridge.white.dot(ridge.white))
         relative = 4.0 * math.sqrt(len(ridge.theta)) * _EPS + known.slack
         reach = math.sqrt((known.size2 + self.alpha) * bound2)
         radius = widened(radius, relative * (reach + math.sqrt(ridge.loss + white2)))

@@ -109,9 +109,13 @@ class RidgeEllipsoids(Searched, SingleEnds):
     ) -> None:
         """`member` gives the ellipsoid of any arm, for differences and for directions beyond all floats."""
         self._ridges, self._radii, self._others, self._member = ridges, radii, others, member
-        self._whole = Product(member, len(radii))
         self._best: tuple[int, Array, tuple[float, float]] | None = None  # the best arm found, and its interval
         self._last: tuple[ArmDirections, Array] | None = None  # what was measured last without a single best arm
+
+    @property
+    def _whole(self) -> Product:
+        """The same set, from those of single arms."""
+        return Product(self._member, len(self._radii))
 
     def maximum(self, directions: ArmDirections) -> Array:
         if self._last is not None and self._last[0] is directions:
@@ -138,11 +142,11 @@ class RidgeEllipsoids(Searched, SingleEnds):
         middle, half = found
         values = middle + half
         place = int(values.argmax())
-        value = float(values[place])
+        value: float = values.item(place)
         if np.count_nonzero(values >= value - tie * abs(value)) != 1:
             self._last = directions, values
             return None
-        self._best = int(directions.arms[place]), directions.own, (float(middle[place] - half[place]), value)
+        self._best = int(directions.arms[place]), directions.own, (middle.item(place) - half.item(place), value)
         return place, value
 
     def support(self, directions: ArmDirections) -> Maximum:
