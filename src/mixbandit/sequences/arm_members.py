@@ -74,8 +74,11 @@ class Starts:
         """The sequence of an arm."""
         key = max(arm - self.shares.known + 1, 0)
         if key not in self._sequences:
-            self._sequences[key] = self.one.restated(delta=self.shares.of(arm).delta)
+            self._sequences[key] = self._begun(arm)
         return self._sequences[key]
+
+    def _begun(self, arm: int) -> Any:
+        return self.one.restated(delta=self.shares.of(arm).delta)
 
     def model(self, arms: int) -> PerArm:
         """The model of so many arms."""
@@ -87,7 +90,8 @@ class Starts:
         """The rule of an arm, where ridge regression is enough."""
         key = max(arm - self.shares.known + 1, 0)
         if key not in self._rules:
-            self._rules[key] = self.sequence(arm).moment.ridge_only()
+            # Not from `sequence`, which would be kept, with a matrix for each arm that was added.
+            self._rules[key] = self._begun(arm).moment.ridge_only()
         return self._rules[key]
 
 
