@@ -26,8 +26,9 @@ from tests.battery.tally import Progress, Tally, silent
 
 STATED = {"sigma": 0.2, "norm_bound": 2.0, "delta": 0.05}
 ARMS = np.array([[0.1, 0.9], [0.8, 0.3], [0.5, 0.5], [-0.4, 0.7]])
-# What objects that were never saved say as well: data may refute what is stated, and arms be too large to learn from.
-ANSWERS = re.compile(r"refute|features\[.*must be finite and at most 1e\+50")
+# What objects that were never saved say as well: data may refute what is stated, rewards lie outside of their range,
+# and arms be too large to learn from.
+ANSWERS = re.compile(r"refute|features\[.*must be finite and at most 1e\+50|must lie in reward_range")
 
 
 # What is saved: policies, sequences, tuners, spaces and runs, small but with something in every field.
