@@ -1,10 +1,10 @@
 """A contextual bandit: which article for which reader?
 
 The click rate of each article is linear in the reader's features, here an intercept and the age, with parameters of its
-own. All bounds hold at all times at once with probability 0.95, if that is so and the norm of all parameters together
-is at most 1.
+own. All bounds hold at all times at once with probability 0.95, if that is so and the norm of each article's parameters
+is at most 0.7.
 
-See docs/how-to/bandits.md.
+See docs/how-to/bandits.md. For contexts as dicts, and choices that go by predictions, see docs/how-to/contexts.md.
 """
 
 from pathlib import Path
@@ -12,15 +12,13 @@ from pathlib import Path
 import numpy as np
 
 import mixbandit as mb
-from mixbandit.features import Disjoint
 from mixbandit.plots import bounds, figure, save
 
 rng = np.random.default_rng(0)
 rates = {"sport": (0.50, -0.40), "politics": (0.10, 0.35), "weather": (0.20, 0.00)}  # at age 0, and the slope
 articles = mb.Arms(range(3), labels=list(rates))
-bandit = mb.CMMUCB(
-    Disjoint(2, arms=3), actions=articles, sigma=0.5, norm_bound=1.0, reward_range=(0, 1), delta=0.05, rng=0
-)
+one = mb.MartingaleMixture(2, sigma=0.5, norm_bound=0.7, reward_range=(0, 1), delta=0.05)
+bandit = mb.UCB(mb.Blocks(one, arms=3), actions=articles, rng=0)
 
 shown = dict.fromkeys(rates, 0)
 clicks = 0
