@@ -119,6 +119,25 @@ def test_degenerate_contexts(case, at_once):
     assert (4 in found.moment.arms.own) == (case in ("tiny", "almost nothing", "larger than ridges can keep"))
 
 
+@pytest.mark.parametrize("bound", [1.5, 1000.0])
+def test_small_contexts_count_next_to_large_ones(bound):
+    """An adversary may make a context almost as large as ridges can keep; what others say must not be lost."""
+    one = mb.MartingaleMixture(2, sigma=0.3, norm_bound=bound, delta=DELTA)
+    along, across = np.array([[0.95533649, 0.29552021], [-0.29552021, 0.95533649]])
+    probes = np.vstack((along, across, np.eye(2)))
+    for small in (1e-6, 1e-4, 1e-3, 5e-3, 1e-1):
+        for reward in (0.0, 0.3, 1.2):
+            found, own = mb.Blocks(one, 1, growing=False), one.copy()
+            contexts = 0.3 * np.array([9e4 * along, small * across])
+            found.update(rows(contexts, 0), [0.0, reward])
+            own.update(contexts, [0.0, reward])
+            assert not found.moment.arms.own
+            for alpha in (None, 0.01, 1.0):
+                slack = 1e-6 * (own.upper(probes, alpha) - own.lower(probes, alpha))
+                assert (found.upper(rows(probes, 0), alpha) >= own.upper(probes, alpha) - slack).all()
+                assert (found.lower(rows(probes, 0), alpha) <= own.lower(probes, alpha) + slack).all()
+
+
 def test_an_arm_that_needs_data_of_its_own_goes_on_with_them():
     """Contexts of any size after usual ones, in one batch with those of other arms."""
     rng, found, own = np.random.default_rng(2), blocks(), alone()

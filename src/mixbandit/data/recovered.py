@@ -19,6 +19,8 @@ from mixbandit.data.triangular import folded_in, svd
 _EPS = float(np.finfo(np.float64).eps)
 # See `Folded.known_eigenvalue`.
 _LITTLE, _LENGTH_ROUNDING = 0.01, 1e-6
+# Eigenvalues of ΦᵀΦ below this many rounding errors of α, for each dimension, may be nothing.
+_UNRESOLVED = 64.0
 
 
 class Recovered(Folded):
@@ -60,7 +62,9 @@ def recovered(ridge: Ridge) -> Array:
     d, alpha = len(ridge.theta), ridge.alpha
     vectors, scale, right = svd(ridge.root)
     s = scale**-2.0 - alpha
-    s[s <= 8.0 * d * _EPS * scale[-1] ** -2.0] = 0.0  # what is left of directions that no row has
+    # What is left of directions that no row has. W is largest there, and so known to all digits next to 1/√α, however
+    # large other rows are; without rows that are small next to them, and their rewards, sets would be too small.
+    s[s <= _UNRESOLVED * d * _EPS * alpha] = 0.0
     root_s = np.sqrt(s)
     moments = (right @ ridge.white) / scale
     z = np.divide(moments, root_s, out=np.zeros(d), where=root_s > 0.0)
