@@ -114,7 +114,17 @@ __all__ = [
 # Where to find other names, among them all that version 0.1.0 exported here.
 _ELSEWHERE = {
     "errors": ("DamagedState", "MissingDependency", "NoTheory", "NotMergeable", "NotStorable"),
-    "features": ("Disjoint", "FeatureMap", "FromCallable", "Identity", "Interaction", "RandomLayer", "WithConstant"),
+    "features": (
+        "Disjoint",
+        "FeatureMap",
+        "FromCallable",
+        "Identity",
+        "Interaction",
+        "NamedContexts",
+        "RandomLayer",
+        "TransformedContexts",
+        "WithConstant",
+    ),
     "kernels": (
         "RBF",
         "ConditionalKernel",

@@ -234,7 +234,8 @@ class ContextualBandit(Storable):
 
         They hold for all arms, contexts and times at once with probability 1 − `delta` if expected rewards are linear
         in the features, with ‖θ‖ ≤ `norm_bound` for each arm, and rewards are `sigma`-sub-Gaussian; by default that
-        follows from `reward_range`. The rewards are folded in when this is asked, so that decisions do not wait for it.
+        follows from `reward_range`. All norm bounds share one event, of probability 1 − `delta`; every `sigma` has its
+        own. The rewards are folded in when this is asked, so that decisions do not wait for it.
         """
         self._catch_up()
         state = self._state
