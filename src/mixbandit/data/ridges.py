@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixbandit._checks import Array, multiplier
+from mixbandit._lazy import lapack
 from mixbandit._schema import array, checked, integer, real, record, require
 from mixbandit._threads import MOST_ENTRIES, single_threaded
 from mixbandit.data.products import ridge_step, times
@@ -282,7 +283,8 @@ def _mapped(stack: Array, known: Array, change: Array, alpha: float) -> tuple[Ar
     grams[:, range(wide), range(wide)] += alpha
     lower = _cholesky(grams, alpha)  # V = LLᵀ, W = L⁻ᵀ
     new, numbers = np.empty((len(stack), wide + 2, wide)), known.copy()
-    new[:, :wide] = np.tril(np.linalg.inv(lower))
+    for triangle, inverse in zip(lower, new, strict=True):
+        inverse[:wide] = _inverse(triangle)
     white = (new[:, :wide] @ moments[..., None])[..., 0]
     theta = (white[:, None] @ new[:, :wide])[:, 0]
     new[:, wide], new[:, wide + 1] = theta, white
@@ -292,6 +294,14 @@ def _mapped(stack: Array, known: Array, change: Array, alpha: float) -> tuple[Ar
     numbers[:, NORM2] = np.square(theta).sum(axis=1)
     numbers[:, SIZE2] = np.maximum(diagonal.sum(axis=1), 0.0)
     return new, numbers
+
+
+def _inverse(lower: Array) -> Array:
+    """The inverse of a lower triangular matrix; numpy's takes six times as long."""
+    inverse, info = lapack().dtrtri(lower.T)  # as an upper one in Fortran's order, without a copy
+    if info:
+        raise RuntimeError(f"LAPACK's dtrtri returned {info}")
+    return np.asarray(inverse).T
 
 
 def _cholesky(grams: Array, alpha: float) -> Array:
