@@ -8,8 +8,8 @@ on PATH and in pyenv; the newest, if it is missing, is taken from Debian's testi
 uses, into a folder that is removed at the end. Where that cannot be done, the newest Python found takes its place, and
 a line that begins with NOT TRIED says so.
 
-On each Python: the wheel with numpy and scipy alone, then the source archive with some extras. On the oldest also the
-wheel with the oldest numpy and scipy that pyproject.toml allows, and some of the tests.
+On each Python: the wheel with nothing but what it needs, then the source archive with some extras. On the oldest also the
+wheel with the oldest of these that pyproject.toml allows, and some of the tests.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TESTS = (
     "tests/sets/test_information.py", "tests/sets/test_krylov.py", "tests/sequences/test_merge.py",
     "tests/test_data.py", "tests/bandits/test_state.py",
 )  # fmt: skip
-# What the library has to do with numpy and scipy alone.
+# What the library has to do without extras.
 CORE = """
 import numpy as np
 import mixbandit as mb
@@ -172,7 +172,7 @@ def check(python: Python, wheel: Path, archive: Path, folder: Path) -> None:
     place.install(*place.give(wheel))
     program = "import importlib.metadata as m; print(*sorted(d.name.lower() for d in m.distributions()))"
     installed = set(place.run("python", "-c", program, capture_output=True).stdout.split()) - {"pip", "setuptools"}
-    assert installed == {"mixbandit", "numpy", "scipy"}, installed
+    assert installed == {"mixbandit", "numpy", "scipy", "threadpoolctl"}, installed
     place.run("python", "-W", "error", "-c", "import mixbandit")
     place.run("python", "-W", "error", "-c", CORE)
     example, picture, _ = (ROOT / "examples/error_bars.py").read_text().partition("\n# The picture")
@@ -230,7 +230,7 @@ def main() -> None:
             newest = found[max(found)]
         pythons = [found[low], newest] if newest.minor > low else [newest]
         for python in pythons:
-            told(f"{python.name}{' from Debian' if python.root != Path('/') else ''}: numpy and scipy, then [{EXTRAS}]")
+            told(f"{python.name}{' from Debian' if python.root != Path('/') else ''}: no extras, then [{EXTRAS}]")
             place = python.root / "tmp/checked" if python.root != Path("/") else folder / f"3.{python.minor}"
             check(python, wheel, archive, place)
         told(f"{found[low].name}: the oldest dependencies")

@@ -48,6 +48,24 @@ def as_category(number: float) -> str:
     return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
 
 
+class Collisions(NamedTuple):
+    """How often categories shared a column with others."""
+
+    owners: dict[int, int] = {}  # by hashed column, the category that was its first; never modified  # noqa: RUF012
+    times: int = 0
+
+    def after(self, layout: Layout, categories: list[tuple[int, Category]]) -> Collisions:
+        """With the categories of one more context, given as places and categories."""
+        owners, times = self.owners, self.times
+        for place, category in categories:
+            if layout.is_hashed(place, category):
+                bucket, own = layout.bucket(place, category), digest(layout.names[place], category)
+                if bucket not in owners:
+                    owners = {**owners, bucket: own}
+                times += owners[bucket] != own
+        return self if owners is self.owners and times == self.times else Collisions(owners, times)
+
+
 class Layout:
     """The names of contexts, what kind of values they have, and the columns. An immutable value that grows.
 

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from mixbandit._checks import LARGEST_DATUM, Array, as_text, finite, flag, one_of, positive, positive_int, shown
+from mixbandit._lazy import setting
 from mixbandit._schema import array, count, integer, list_of, one_of_these, optional, real, record
 from mixbandit.errors import InvalidInput
 from mixbandit.features.columns import (
@@ -17,10 +18,10 @@ from mixbandit.features.columns import (
     INTERCEPT,
     NUMBER,
     OTHER,
+    Collisions,
     Column,
     Layout,
     Limits,
-    digest,
 )
 from mixbandit.features.contexts import (
     NO_NUMBER,
@@ -107,10 +108,12 @@ class NamedContexts(ContextFeatures):
         self._layout = Layout(names, kinds, tuple(columns), limits, is_open=True)
         self._moments, self._scale = Moments.unknown(len(names)), Scale.unknown(self.reach or math.inf, len(names))
         self._pending: Any = None  # numbers that are not in the moments yet: (the last, (the one before, …))
-        self._owners: dict[int, int] = {}  # by hashed column, the category that was its first
+        self._collisions = Collisions()
         self._latest: Any = (None, None, None, None)  # the context read last, its layout, scale and row
         self.count, self.version, self.dim = 0, 0, self._layout.dim
-        self.ignored, self.collisions, self.limited = 0, 0, 0
+        self.ignored, self.limited = 0, 0
+
+    collisions: int = setting("_collisions.times", "How often a category shared a column with another one.")
 
     @property
     def names(self) -> tuple[Name, ...]:
@@ -267,7 +270,7 @@ class NamedContexts(ContextFeatures):
         if layout.dim != self.dim:
             self.dim, self.version = layout.dim, self.version + 1
         self.ignored += len(context.others)
-        self._count_collisions(categories)
+        self._collisions = self._collisions.after(layout, categories)
         numbers = context.numbers
         if len(categories) > len(context.categories):  # there are numbers among categories
             numbers = numbers.copy()
@@ -277,15 +280,6 @@ class NamedContexts(ContextFeatures):
         if self._scale.fixed.size > len(layout.labelled):
             self._scale = self._scale.met(numbers)
         return numbers
-
-    def _count_collisions(self, categories: list[tuple[int, Category]]) -> None:
-        layout = self._layout
-        for i, category in categories:
-            if layout.is_hashed(i, category):
-                bucket, own = layout.bucket(i, category), digest(layout.names[i], category)
-                if bucket not in self._owners:
-                    self._owners = {**self._owners, bucket: own}
-                self.collisions += self._owners[bucket] != own
 
     def _fold(self) -> None:
         """Take the numbers that wait into the moments."""
@@ -351,7 +345,7 @@ class NamedContexts(ContextFeatures):
             "names": list(layout.names), "kinds": list(layout.kinds),
             "columns": [list(column) for column in layout.columns], "is_open": layout.is_open,
             "moments": np.array(self._moments), "scale": np.array(self._scale[1:5]), "pending": pending[::-1],
-            "owners": [[bucket, owner] for bucket, owner in self._owners.items()],
+            "owners": [[bucket, owner] for bucket, owner in self._collisions.owners.items()],
             "count": self.count, "version": self.version, "ignored": self.ignored, "collisions": self.collisions,
             "limited": self.limited,
         }  # fmt: skip
@@ -371,8 +365,8 @@ class NamedContexts(ContextFeatures):
             new._pending = (numbers, new._pending)
         mean, weight, low, high = memory["scale"]
         new._scale = Scale.of(self._scale.reach, mean, weight, low, high, known)
-        new._owners = dict(memory["owners"])
-        for name in ("count", "version", "ignored", "collisions", "limited"):
+        new._collisions = Collisions(dict(memory["owners"]), memory["collisions"])
+        for name in ("count", "version", "ignored", "limited"):
             setattr(new, name, memory[name])
         return new
 
