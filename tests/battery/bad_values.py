@@ -184,7 +184,7 @@ def misread(case: Case, valid: Any) -> str:
 # The round, where rewards do not depend on it; a name that is only for messages.
 _IGNORED = {*((method, "t") for method in ("offer", "reward", "expected", "best")), ("encode", "name")}
 _ANY_VALUE = ("labels", "choices")
-_GAPS = ("ContextualBandit", "features")  # whose contexts may have missing values
+_GAPS = ("ContextualBandit", "NamedContexts", "TransformedContexts")  # whose contexts may have missing values
 
 
 def nonsense(result: Any) -> str:
