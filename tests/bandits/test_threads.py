@@ -125,15 +125,15 @@ def test_threads_that_share_confirmations_get_as_many_as_were_asked_for():
 
 def test_a_refutation_seen_by_one_thread_waits_for_what_another_is_told():
     policy = make("CMMUCB", on_empty="inflate")
-    with ThreadPoolExecutor(1) as pool:
+    # Filters of warnings count for all threads, so they are set before the other one can warn.
+    with ThreadPoolExecutor(1) as pool, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         with policy.lock:  # as in the middle of `tell`
             seen = pool.submit(policy.sequence.refute, "residuals are too large")
             with pytest.raises(TimeoutError):
                 seen.result(timeout=0.3)
             assert not policy.state.refuted
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            seen.result(timeout=20)
+        seen.result(timeout=20)
     assert policy.state.refuted
 
 
