@@ -24,30 +24,34 @@ from mixbandit.bench.rounds import compare
 from mixbandit.bench.timing import Say
 
 _CORES = 2
-_COUNT = 1000
+_COUNT = 500
 _KEPT = ("player", "microseconds", "times_floor", "rounds")
 _LONGEST = 300.0  # seconds that the other process lives if nobody ends it
 
 
-def measure(quiet: list[dict[str, Any]], *, quick: bool, say: Say) -> list[dict[str, Any]]:
-    """A row per size, player and number of BLAS threads. `quiet` has rows of the same players on an idle machine."""
-    before: dict[Any, float] = {}
-    for row in quiet:  # the first kind of rewards of each size
-        before.setdefault((row["d"], row["arms"], row["player"]), row["microseconds"])
+def measure(*, quick: bool, say: Say) -> list[dict[str, Any]]:
+    """A row per size, player and number of BLAS threads, beside the time of as many rounds on an idle machine."""
+    speed = "quick" if quick else "full"
+    say("contexts, an idle machine, BLAS threads: 1")
+    quiet = {_key(row): row["microseconds"] for row in json.loads(_run("measure", 1, speed))}
     rows = []
     for threads in (1, _CORES):
         say(f"contexts, another process on {_CORES} cores, BLAS threads: {threads}")
         with _other_process():
-            found = json.loads(_run("measure", threads, "quick" if quick else "full"))
+            found = json.loads(_run("measure", threads, speed))
         for row in found:
-            key = row["d"], row["arms"], row["player"]
-            rows.append({**row, "blas_threads": threads, "busy_times_quiet": row["microseconds"] / before[key]})
+            rows.append({**row, "blas_threads": threads, "busy_times_quiet": row["microseconds"] / quiet[_key(row)]})
     return sorted(rows, key=lambda row: workloads.CONTEXT_SIZES.index((row["d"], row["arms"])))
+
+
+def _key(row: dict[str, Any]) -> tuple[Any, ...]:
+    return row["d"], row["arms"], row["player"]
 
 
 def play(*, quick: bool) -> list[dict[str, Any]]:
     """The rows of this process, with the BLAS threads that it was started with."""
-    repeats, cap = (1, 0.1) if quick else (3, 0.4)
+    # The cap is for the slowest: where rounds differ in what they cost, as many must be played each time.
+    repeats, cap = (1, 0.1) if quick else (3, 2.0)
     rows = []
     for d, arms in workloads.CONTEXT_SIZES:
         load = workloads.contexts(d, arms, _COUNT, binary=False)

@@ -19,7 +19,7 @@ def measure(parts: list[str], *, quick: bool, peers: bool, say: Say) -> dict[str
             found["rounds"] = rounds.measure(quick=quick, peers=peers, say=say)
         if "contexts" in parts:
             found["contexts"] = contexts.measure(quick=quick, peers=peers, say=say)
-            found["busy"] = busy.measure(found["contexts"], quick=quick, say=say)
+            found["busy"] = busy.measure(quick=quick, say=say)
             found["first_decision"] = first_decision.measure(quick=quick, say=say)
         if "bounds" in parts:
             found["bounds"] = bounds.measure(quick=quick, peers=peers, say=say)
