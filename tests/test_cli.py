@@ -210,6 +210,7 @@ def test_paper_prints_the_table_in_the_papers_form_and_writes_everything(tmp_pat
     assert {path.name for path in tmp_path.glob("*.*")} == {"fig1.csv", "fig1.pdf", "fig1.png", "claims.csv"}
 
 
+@pytest.mark.heavy
 def test_paper_previews_judge_no_claim_and_leave_full_results_alone(tmp_path, monkeypatch):
     from mixbandit.paper import parts
 

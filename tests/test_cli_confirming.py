@@ -108,6 +108,7 @@ def test_an_objective_may_change_the_folder(folder, source):
     assert not list(folder.glob("**/elsewhere/study.*"))
 
 
+@pytest.mark.heavy
 def test_no_more_processes_are_started_than_there_are_trials_left(monkeypatch):
     started = []
     begin = workers.Worker.__init__

@@ -141,6 +141,7 @@ def test_slow_work_says_what_it_is_doing(table, monkeypatch, capsys):
             seen += capsys.readouterr().err
 
 
+@pytest.mark.heavy
 def test_a_full_disk_and_a_closed_pipe_are_told(table):
     arguments = ("certify", table, "--parameter", "lr", *STATED)
     if Path("/dev/full").exists():

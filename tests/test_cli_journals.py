@@ -77,6 +77,7 @@ def test_a_journal_is_not_changed_if_the_torn_line_cannot_be_kept(tmp_path, monk
     assert not Path(f"{path}.lock").is_symlink()
 
 
+@pytest.mark.heavy
 def test_a_study_with_a_torn_journal_is_resumed(folder):  # noqa: F811
     command = ["train:accuracy", "--storage", "a.journal", "--json"]
     tune(*command, "--trials", 3)

@@ -170,6 +170,7 @@ def test_a_function_of_parameters_is_tuned_certified_and_resumed(folder):
     assert len(trials_of(journal)) == 10
 
 
+@pytest.mark.heavy
 def test_a_function_of_optunas_trial_is_tuned_without_a_certificate(folder):
     address = f"sqlite:///{folder}/study.db"
     said = tune("train:loss", "--trials", 5, "--direction", "minimize", "--storage", address, "--study", "a").output
@@ -186,6 +187,7 @@ def test_a_function_of_optunas_trial_is_tuned_without_a_certificate(folder):
     assert (found["searched"], found["failed"], found["certified"]) == (6, 0, False)
 
 
+@pytest.mark.heavy
 def test_processes_share_trials_and_confirm_what_is_best(folder):
     options = ["--trials", 9, "--confirm", 4, "--jobs", 2, *STATED, "--json", "--storage", "a.journal"]
     result = tune("train:accuracy", "--space", "space.toml", *options)
@@ -208,6 +210,7 @@ def test_what_an_objective_prints_is_passed_on():
     json.loads(result.stdout)
 
 
+@pytest.mark.heavy
 def test_failures_cost_a_trial_each_and_are_told(folder):
     said = tune("train:sometimes", "--trials", 6).output
     trials = trials_of("train.sometimes.journal")
@@ -240,6 +243,7 @@ def test_a_value_that_contradicts_what_was_stated_is_told_and_the_study_goes_on(
     assert count("train.beyond.journal", "COMPLETE") == 5
 
 
+@pytest.mark.heavy
 def test_trials_are_pruned_only_if_that_is_asked_for(folder):
     """Optuna's default would be its median pruner, which certificates do not allow for."""
     tune("train:measured", "--trials", 12, "--seed", 0)
@@ -302,6 +306,7 @@ def test_wrong_input_is_told_before_a_study_is_made(folder, arguments, says):
     assert sorted(path.name for path in folder.iterdir() if path.name != "__pycache__") == before
 
 
+@pytest.mark.heavy
 def test_another_space_or_direction_than_the_studys_is_refused(folder):
     tune("train:prints", "--space", "space.toml", "--trials", 1)
     (folder / "other.toml").write_text(SPACE.replace("high = 1.0", "high = 2.0"))

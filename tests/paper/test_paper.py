@@ -233,6 +233,7 @@ def written(folder, names=("table1", "fig3", "fig2"), **options):
     return texts(folder)
 
 
+@pytest.mark.heavy
 def test_every_part_is_written_as_pdf_png_and_csv(tmp_path):
     for name in ("fig1", "fig4", "fig5", "fig6"):
         PARTS[name](plan(tmp_path)).write(tmp_path, command="x")

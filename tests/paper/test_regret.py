@@ -31,6 +31,7 @@ def test_every_algorithm_is_measured(algorithm, tmp_path):
     np.testing.assert_array_equal(again.curves, result.curves)
 
 
+@pytest.mark.heavy
 def test_any_number_of_jobs_gives_the_same():
     settings = RegretSettings(**QUICK)
     one, two = (measure(settings, 2, workers=Workers(jobs)) for jobs in (1, 2))

@@ -79,6 +79,7 @@ def spied(monkeypatch, settings, where):
     return np.array(told), accuracy
 
 
+@pytest.mark.heavy
 def test_rewards_are_accuracies_on_100_validation_points_drawn_with_replacement(monkeypatch):
     """On average the validation accuracy p; the variance p(1 − p)/100 tells that points are put back."""
     told, accuracy = spied(monkeypatch, SvmSettings("raisin", "Uniform", rounds=400), 0.5)

@@ -39,8 +39,8 @@ def measure(*, quick: bool, say: Say) -> list[dict[str, Any]]:
         say(f"contexts, another process on {_CORES} cores, BLAS threads: {threads}")
         with _other_process():
             found = json.loads(_run("measure", threads, speed))
-        for row in found:
-            rows.append({**row, "blas_threads": threads, "busy_times_quiet": row["microseconds"] / quiet[_key(row)]})
+        times = [row["microseconds"] / quiet[_key(row)] for row in found]
+        rows += [{**row, "blas_threads": threads, "busy_times_quiet": t} for row, t in zip(found, times, strict=True)]
     return sorted(rows, key=lambda row: workloads.CONTEXT_SIZES.index((row["d"], row["arms"])))
 
 
