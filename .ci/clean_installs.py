@@ -8,7 +8,7 @@ on PATH and in pyenv; the newest, if it is missing, is taken from Debian's testi
 uses, into a folder that is removed at the end. Where that cannot be done, the newest Python found takes its place, and
 a line that begins with NOT TRIED says so.
 
-On each Python: the wheel with nothing but what it needs, then the source archive with some extras. On the oldest also the
+On each Python: the wheel and what it needs, then the source archive and some extras. On the oldest also the
 wheel with the oldest of these that pyproject.toml allows, and some of the tests.
 """
 
