@@ -161,6 +161,7 @@ INSIDE = {
         "named",
         "contextual",
     ],
+    "bandits.rules": ["base", "optimism", "information", "predictions", "thompson", "uniform"],
     "bandits.contextual": [
         "roster",
         "waiting",

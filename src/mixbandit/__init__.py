@@ -9,7 +9,7 @@ from typing import Any
 
 from mixbandit import regret
 from mixbandit.actions import Arms, Box
-from mixbandit.bandits import AMMUCB, CMMUCB, IDS, OFUL, UCB, FreqTS
+from mixbandit.bandits import AMMUCB, CMMUCB, IDS, OFUL, UCB, FreqTS, rules
 from mixbandit.bandits.contextual import ContextualBandit
 from mixbandit.certificates import Certificate
 from mixbandit.errors import (
@@ -107,6 +107,7 @@ __all__ = [
     "load",
     "regret",
     "report",
+    "rules",
     "run",
     "save",
 ]

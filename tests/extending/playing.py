@@ -15,8 +15,8 @@ import numpy as np
 import mixbandit as mb
 from mixbandit.bandits import Policy
 from tests.extending.outside import (
+    Boltzmann,
     Cautious,
-    InverseGap,
     LeastSquares,
     Patient,
     PerArm,
@@ -38,7 +38,7 @@ def _mixture(features, **more):
 
 MADE = {
     "rule": lambda: Policy(_mixture(1), ARMS, rule=Sometimes(0.5), rng=0),
-    "predictor": lambda: Policy(_mixture(1), ARMS, rule=InverseGap(50.0), predictor=LeastSquares(1), rng=0),
+    "predictor": lambda: Policy(_mixture(1), ARMS, rule=Boltzmann(0.05), predictor=LeastSquares(1), rng=0),
     "feature map": lambda: mb.UCB(_mixture(mb.WithConstant(Powers(3))), ARMS, rng=0),
     "kernel": lambda: mb.UCB(mb.KernelMixture(Wave(2.0) + 0.5 * mb.RBF(0.3), **STATED), ARMS, rng=0),
     "mixture": lambda: mb.UCB(_mixture(1, mixture=mb.Grid([1.0, Running(0.5)])), ARMS, rng=0),

@@ -12,7 +12,7 @@ import pytest
 import mixbandit as mb
 from mixbandit.bandits import Policy
 from mixbandit.storage import from_line
-from tests.extending.outside import InverseGap, LeastSquares, Sometimes
+from tests.extending.outside import Boltzmann, LeastSquares, Sometimes
 from tests.extending.outside.lines import LinesJournal
 
 LIVES_AND_IS_KILLED = """
@@ -117,7 +117,7 @@ def test_a_predictor_follows_the_journal_too(tmp_path):
     def acting(path):
         arms = mb.Arms(np.random.default_rng(0).normal(size=(5, 3)))
         sequence = mb.MartingaleMixture(3, sigma=0.5, norm_bound=2.0, delta=0.05)
-        known = {"rule": InverseGap(30.0), "predictor": LeastSquares(3), "rng": 7}
+        known = {"rule": Boltzmann(0.1), "predictor": LeastSquares(3), "rng": 7}
         return Policy(sequence, arms, journal=LinesJournal(path), **known)
 
     policy = acting(tmp_path / "events")

@@ -97,9 +97,8 @@ def test_choices_have_the_probabilities_that_they_are_drawn_with():
         counts[choice.index] += 1
     chances = choice.probabilities
     predicted = policy.state.predictor.predict(ArmsOffer(policy.actions.rows)).mean
-    gaps = predicted.max() - predicted
-    assert gaps.argmin() == chances.argmax()
-    np.testing.assert_allclose(chances[gaps > 0.0], 1.0 / (7 + 50.0 * gaps[gaps > 0.0]), rtol=1e-12)
+    expected = np.exp(predicted / 0.05)
+    np.testing.assert_allclose(chances, expected / expected.sum(), rtol=1e-9)
     assert np.all(np.abs(counts - draws * chances) < 5.0 * np.sqrt(draws * chances * (1.0 - chances)))
     assert choice.probability == chances[choice.index]
 

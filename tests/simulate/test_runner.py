@@ -400,7 +400,7 @@ def test_a_checkpoint_is_of_a_run_with_the_same_rule(tmp_path):
         return Policy(bandit().sequence.copy(), bandit().actions, rule=rule, rng=0)
 
     mb.run(playing(Thompson()), world(), 3, checkpoint=tmp_path / "run", progress=False)
-    with pytest.raises(mb.InvalidInput, match=r"another policy \(rule: .*Uniformly.* and .*Thompson"):
+    with pytest.raises(mb.InvalidInput, match=r"another policy \(rule: .*Uniform.* and .*Thompson"):
         mb.run(playing(Uniformly()), world(), 6, checkpoint=tmp_path / "run", progress=False)
 
 

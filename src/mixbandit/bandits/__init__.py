@@ -19,13 +19,14 @@ from mixbandit.bandits.named import (
 )
 from mixbandit.bandits.rules import (
     ActingRule,
+    InverseGap,
     LeastRegretPerInformation,
     Optimism,
     Optimistic,
     Thompson,
-    Uniformly,
     View,
 )
+from mixbandit.bandits.rules import Uniform as Uniformly
 from mixbandit.bandits.state import State
 from mixbandit.bandits.stored import difference
 
@@ -43,6 +44,7 @@ __all__ = [
     "FreqTS",
     "Greedy",
     "InformationDirected",
+    "InverseGap",
     "Journal",
     "Learnt",
     "LeastRegretPerInformation",

@@ -13,7 +13,8 @@ from mixbandit._lazy import setting
 from mixbandit.actions import Region
 from mixbandit.bandits.base import Policy
 from mixbandit.bandits.journal import Journal
-from mixbandit.bandits.rules import ActingRule, LeastRegretPerInformation, Optimism, Thompson, Uniformly
+from mixbandit.bandits.rules import ActingRule, LeastRegretPerInformation, Optimism, Thompson
+from mixbandit.bandits.rules import Uniform as Uniformly
 from mixbandit.errors import InvalidInput
 from mixbandit.features import FeatureMap
 from mixbandit.mixtures import Forecaster, Mixture

@@ -36,7 +36,7 @@ from mixbandit.actions import REGIONS, Region
 from mixbandit.bandits import persistent
 from mixbandit.bandits.choice import CHOICE, Choice
 from mixbandit.bandits.history import HISTORY, history_from_state, history_state
-from mixbandit.bandits.rules import ActingRule, LeastRegretPerInformation, Optimism, Thompson, Uniformly
+from mixbandit.bandits.rules import ActingRule, LeastRegretPerInformation, Optimism, Thompson, Uniform
 from mixbandit.bandits.state import Held, State
 from mixbandit.features import FeatureMap
 from mixbandit.predictors import Predictor
@@ -179,7 +179,7 @@ _OF_POLICIES: dict[str, type[ActingRule]] = {
     "UCB": Optimism,
     "InformationDirected": LeastRegretPerInformation,
     "ThompsonSampling": Thompson,
-    "UniformSampling": Uniformly,
+    "UniformSampling": Uniform,
 }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import abc
 import functools
 import math
+import operator
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -95,14 +96,13 @@ class Shares(NamedTuple):
         return self
 
     def _is_sound(self) -> bool:
-        """Whether the probabilities of named arms are equal, and all else is as it must be: what ties give."""
-        arms, values, n = self.arms, self.values, len(self.arms)
-        if len(values) != n or set(values) != {values[0] if values else None} or set(map(type, arms)) != {int}:
+        """Whether everything is as it must be; what `SHARES` says, in a tenth of its time."""
+        size, arms, values, rest = self
+        if len(arms) != len(values) or set(map(type, arms)) - {int} or set(map(type, (*values, rest))) - {float}:
             return False
-        rest, each = self.rest, values[0]
-        increasing = len(set(arms)) == n and list(arms) == sorted(arms) and arms[0] >= 0 and arms[-1] < self.size
-        sums = abs(n * each + rest * (self.size - n) - 1.0) <= _SUM_TOLERANCE
-        return increasing and sums and type(each) is float and each >= 0.0 and rest >= 0.0
+        increasing = all(map(operator.lt, arms, arms[1:])) and (not arms or (arms[0] >= 0 and arms[-1] < size))
+        total = sum(values) + rest * (size - len(arms))
+        return increasing and min(values, default=0.0) >= 0.0 <= rest and abs(total - 1.0) <= _SUM_TOLERANCE
 
     def of_arm(self, arm: int) -> float:
         """The probability of an arm."""

@@ -11,7 +11,16 @@ import pytest
 from scipy.stats import chisquare
 
 import mixbandit as mb
-from mixbandit.bandits import ActingRule, Optimism, Optimistic, Thompson, Uniformly
+from mixbandit.bandits.rules import (
+    ActingRule,
+    Greedy,
+    InverseGap,
+    LeastRegretPerInformation,
+    Optimism,
+    Optimistic,
+    Thompson,
+    Uniform,
+)
 from mixbandit.errors import InvalidInput, NotStorable
 from mixbandit.predictors import Prediction, Predictor, RidgePerArm, SharedRidge
 from mixbandit.search import Selection, Shares
@@ -30,6 +39,9 @@ class Softmax(ActingRule):
         mean, spread = view.predict(offer)
         weights = np.exp(4.0 * (mean + 0.1 * spread * rng.random()))
         return Selection(weights / weights.sum())
+
+
+RULES = [Optimistic(), Greedy(), Thompson(), InverseGap(), Uniform(), Softmax()]
 
 
 class RunningMeans(Predictor):
@@ -76,7 +88,7 @@ def test_a_choice_says_what_to_play_and_how_probable_that_was():
         choice.probabilities["d"]
 
 
-@pytest.mark.parametrize("rule", [Optimistic(), Softmax(), Uniformly()], ids=lambda rule: rule.name)
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 @pytest.mark.parametrize("how", ["one by one", "together"])
 def test_arms_are_drawn_with_the_probabilities_that_are_recorded(rule, how):
     bandit, given = make(rule=rule, floor=0.3), contexts(3000)
@@ -167,7 +179,7 @@ def test_ids_are_never_issued_twice_and_a_seed_gives_the_same_arms_again():
 
 
 def test_many_decisions_and_rewards_are_those_of_one_by_one_bit_for_bit():
-    for rule in (Optimistic(), Optimistic(0.3), Softmax()):
+    for rule in (*RULES, Optimistic(0.3)):
         for arms in (None, ["a", "c"]):
             one, many, given = make(rule=rule), make(rule=rule), contexts(150)
             rng = np.random.default_rng(5)
@@ -380,7 +392,7 @@ def test_rewards_are_told_once():
         ({"delta": 0}, "delta"),
         ({"rule": "greedy"}, "rule"),
         ({"rule": Optimism()}, "acts on proven bounds"),
-        ({"rule": Thompson()}, "acts on proven bounds"),
+        ({"rule": LeastRegretPerInformation()}, "acts on proven bounds"),
         ({"predictor": RidgePerArm}, "predictor"),
         ({"predictor": SharedRidge()}, "SharedRidge needs arms with features"),
         ({"journal": "decisions.db"}, "journal"),

@@ -16,8 +16,8 @@ from mixbandit.sequences.rules import FixedMultiplier
 from mixbandit.sets import SpectralEllipsoid
 from mixbandit.storage import array, finite, nonnegative, positive, real, record
 from tests.extending.outside.blocks import PerArm
+from tests.extending.outside.boltzmann import Boltzmann
 from tests.extending.outside.epsilon_greedy import EpsilonGreedy
-from tests.extending.outside.inverse_gap import InverseGap
 from tests.extending.outside.least_squares import LeastSquares
 from tests.extending.outside.powers import Powers
 from tests.extending.outside.prices import Prices
@@ -26,9 +26,9 @@ from tests.extending.outside.shop import Shop
 from tests.extending.outside.wave import Wave
 
 __all__ = [
+    "Boltzmann",
     "Cautious",
     "EpsilonGreedy",
-    "InverseGap",
     "LeastSquares",
     "Patient",
     "PerArm",
