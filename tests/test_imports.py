@@ -164,6 +164,7 @@ INSIDE = {
     "bandits.rules": ["base", "optimism", "information", "predictions", "thompson", "uniform"],
     "bandits.contextual": [
         "roster",
+        "control",
         "waiting",
         "state",
         "events",

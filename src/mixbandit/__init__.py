@@ -10,7 +10,7 @@ from typing import Any
 from mixbandit import regret
 from mixbandit.actions import Arms, Box
 from mixbandit.bandits import AMMUCB, CMMUCB, IDS, OFUL, UCB, FreqTS, rules
-from mixbandit.bandits.contextual import ContextualBandit
+from mixbandit.bandits.contextual import ContextualBandit, Control
 from mixbandit.certificates import Certificate
 from mixbandit.errors import (
     AssumptionsMissing,
@@ -73,6 +73,7 @@ __all__ = [
     "Categorical",
     "Certificate",
     "ContextualBandit",
+    "Control",
     "Float",
     "FreqTS",
     "Gaussian",

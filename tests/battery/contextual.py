@@ -122,14 +122,16 @@ class BanditLife(Life):
         world=st.sampled_from(WORLDS),
         acting=st.sampled_from(sorted(RULES)),
         floor=st.sampled_from([0.0, 0.01, 0.3, 1.0]),
+        control=st.sampled_from([None, None, 0.2]),
         with_rival=st.sampled_from([False, False, True]),
     )
-    def begin(self, world, acting, floor, with_rival):
+    def begin(self, world, acting, floor, control, with_rival):
         self.world, self.acting, self.floor, self.draws_by_id = world, acting, floor, with_rival
+        self.control = None if control is None or floor == 1.0 else mb.Control(next(iter(SIZES)), control)
         options = {"features": 2} if world == "mapped" else {}
         self.make = lambda **more: mb.ContextualBandit(
             SIZES if world == "described" else list(SIZES), (LOW, HIGH),
-            rule=RULES[acting], floor=floor, rng=3, **options, **more,
+            rule=RULES[acting], floor=floor, control=self.control, rng=3, **options, **more,
         )  # fmt: skip
         journal = {"journal": MemoryJournal()} if with_rival else {}
         self.bandit, self.rival = self.make(**journal), self.make(**journal) if with_rival else None
@@ -173,7 +175,11 @@ class BanditLife(Life):
             assert (
                 0.0 < choice.probability == choice.probabilities[choice.arm] == dict(choice.probabilities)[choice.arm]
             )
-            if self.acting == "uniform" or self.floor == 1.0:
+            controlled = self.control is not None and self.control.arm in wanted
+            assert (choice.group is not None) == controlled
+            if choice.group == "control":
+                assert choice.arm == self.control.arm
+            if (self.acting == "uniform" or self.floor == 1.0) and not controlled:
                 np.testing.assert_allclose(shares, 1.0 / len(wanted), rtol=1e-12)
             self.account.decided(choice.id, choice.arm)
 

@@ -92,6 +92,7 @@ def _making() -> Arguments:
         "predictor": RidgePerArm(),
         "rule": Optimistic(),
         "floor": 0.1,
+        "control": mb.Control("a", share=0.1),
         "delta": 0.05,
         "journal": MemoryJournal(),
         "rng": 0,
@@ -144,6 +145,7 @@ _READING: dict[str, Callable[[], Arguments]] = {
 }
 
 CALLS: tuple[Call, ...] = (
+    Call("Control", lambda: {"arm": "a", "share": 0.1}),
     Call("ContextualBandit", _making),
     Call("ContextualBandit", lambda: {**_making(), "arms": dict(OFFERED)}, variant="arms with features"),
     *many({"ContextualBandit": bandit}, _DECIDING),

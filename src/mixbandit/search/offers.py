@@ -131,6 +131,15 @@ class Shares(NamedTuple):
             self.size, self.arms, tuple(kept * value + least for value in self.values), kept * self.rest + least
         )
 
+    def blended(self, arm: int, share: float) -> Shares:
+        """(1 − share) times this, plus `share` on an arm."""
+        kept = dict(zip(self.arms, self.values, strict=True))
+        kept.setdefault(arm, self.rest)
+        left = 1.0 - share
+        arms = tuple(sorted(kept))
+        values = tuple(left * kept[each] + (share if each == arm else 0.0) for each in arms)
+        return Shares(self.size, arms, values, left * self.rest)
+
     def at(self, u: float) -> int:
         """The arm that a uniform number in [0, 1) draws: the named ones first, then the others in order."""
         last = -1

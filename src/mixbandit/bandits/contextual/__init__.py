@@ -2,6 +2,7 @@
 
 from mixbandit.bandits.contextual.bandit import ContextualBandit
 from mixbandit.bandits.contextual.choice import ContextualChoice, Probabilities
+from mixbandit.bandits.contextual.control import Control
 from mixbandit.bandits.contextual.events import (
     ArmAdded,
     ArmRemoved,
@@ -18,6 +19,7 @@ __all__ = [
     "ContextualBandit",
     "ContextualChoice",
     "ContextualEvent",
+    "Control",
     "DecidedInContext",
     "DecisionCancelled",
     "Intervals",

@@ -34,6 +34,7 @@ from mixbandit._lazy import setting
 from mixbandit._locks import Lock, Runs, locked
 from mixbandit.bandits.contextual import stored, waiting
 from mixbandit.bandits.contextual.choice import ContextualChoice
+from mixbandit.bandits.contextual.control import Control, Mixing, check_control
 from mixbandit.bandits.contextual.deciding import Draws, Terms, decide, decide_many
 from mixbandit.bandits.contextual.events import (
     ArmAdded,
@@ -68,8 +69,10 @@ class ContextualBandit(Storable):
 
     It acts on a `predictor` by a `rule`; by default a ridge regression per arm (for all arms together, if they have
     features), with optimism. `floor` is spread evenly over the eligible arms, so that each is chosen with probability
-    floor/K at least and the log can be evaluated later; 0 allows certainty. Nothing that it acts on is proven; what
-    `interval` says is, under the assumptions that it states, with probability 1 − `delta`.
+    floor/K at least and the log can be evaluated later; 0 allows certainty. A `control`, such as
+    `Control("large", share=0.05)`, is the arm that a random share of the decisions plays, whatever the rule says.
+    Nothing that it acts on is proven; what `interval` says is, under the assumptions that it states, with probability
+    1 − `delta`.
 
     Choices are reproducible with `rng` (a seed); ids are never issued twice, whatever the seed.
     """
@@ -85,6 +88,7 @@ class ContextualBandit(Storable):
         predictor: Predictor | None = None,
         rule: ActingRule | None = None,
         floor: float = 0.01,
+        control: Control | None = None,
         delta: float = 0.05,
         journal: Journal | None = None,
         rng: int | np.random.Generator | None = None,
@@ -98,7 +102,10 @@ class ContextualBandit(Storable):
         self.rule = Optimistic() if rule is None else rule
         instance_of(self.rule, ActingRule, "rule", "an acting rule such as mixbandit.bandits.Optimistic()")
         self.rule.check(NO_BELIEF)
-        self.floor = nonnegative(floor, "floor", 1.0)
+        self.floor, self.control = nonnegative(floor, "floor", 1.0), control
+        if control is not None:
+            expected = "None, or a mixbandit.Control such as Control(arm, share=0.05)"
+            check_control(instance_of(control, Control, "control", expected), roster, self.floor)
         self.delta = probability(delta, "delta")
         self.seed = int(as_generator(rng).integers(2**63))
         self.origin = roster, encoder, predictor
@@ -121,10 +128,11 @@ class ContextualBandit(Storable):
     def __repr__(self) -> str:
         counts, roster = self._state.counts, self._state.roster
         waiting = counts.decided - counts.told - counts.cancelled
+        control = "" if self.control is None else f", {100.0 * self.control.share:g} % control on {self.control.arm!r}"
         return (
             f"ContextualBandit({len(roster.active):,} arms, {counts.decided:,} decisions, {counts.told:,} rewards, "
             f"{waiting:,} open; {type(self._state.predictor).__name__}, {type(self.rule).__name__}, "
-            f"floor={self.floor:g})"
+            f"floor={self.floor:g}{control})"
         )
 
     def __copy__(self) -> Self:
@@ -262,7 +270,7 @@ class ContextualBandit(Storable):
     @classmethod
     def restored(cls, fields: Stored, features: Any = None) -> Self:
         new = object.__new__(cls)
-        for name in ("reward_range", "floor", "delta", "seed"):
+        for name in ("reward_range", "floor", "control", "delta", "seed"):
             setattr(new, name, fields[name])
         new.rule = fields["rule"].build()
         with reading(cls.__name__):
@@ -274,7 +282,9 @@ class ContextualBandit(Storable):
     def _terms(self, state: State, arms: list[Hashable] | None, count: int, now: float) -> Terms:
         """How `count` decisions are made in a state."""
         token = self._runs.token(state.counts.decided, count)
-        return Terms(state.roster.eligible(arms), self.rule, self.floor, self._draws, token, now, self.origin[1])
+        numbers = state.roster.eligible(arms)
+        mixing = Mixing(self.floor, self.control).among(state.roster, numbers)
+        return Terms(numbers, self.rule, mixing, self._draws, token, now, self.origin[1])
 
     def _latest(self) -> State:
         """The state that the journal leads to."""

@@ -54,6 +54,7 @@ class ContextualChoice:
     id: str = setting("_event.id", "A name that is never given to another decision.")
     time: float = setting("_event.time", "When it was decided, in seconds since 1970 (UTC).")
     as_of: int = setting("_event.as_of", "How many events were known when it was made.")
+    group: str | None = setting("_event.group", '"control" or "treatment"; None where there was no control.')
 
     @property
     def arm(self) -> Hashable:
@@ -69,11 +70,6 @@ class ContextualChoice:
     def probabilities(self) -> Probabilities:
         """The probabilities of all arms that were eligible, by label."""
         return Probabilities(self._roster, self._numbers, self._event.shares)
-
-    @property
-    def group(self) -> str | None:
-        """None: there is no control."""
-        return None
 
     def __repr__(self) -> str:
         return f"ContextualChoice(id={self.id!r}, arm={self.arm!r}, probability={self.probability:.4g})"

@@ -7,6 +7,7 @@ import hashlib
 from typing import Any, NamedTuple
 
 from mixbandit.bandits.contextual.choice import ContextualChoice
+from mixbandit.bandits.contextual.control import Mixing
 from mixbandit.bandits.contextual.events import DecidedInContext
 from mixbandit.bandits.contextual.roster import Numbers, Roster
 from mixbandit.bandits.contextual.state import State
@@ -50,7 +51,7 @@ class Terms(NamedTuple):
 
     numbers: Numbers  # of the eligible arms
     rule: ActingRule
-    floor: float
+    mixing: Mixing
     draws: Draws
     token: str  # the first part of ids
     now: float
@@ -109,12 +110,11 @@ def _drawn(
     shares = as_shares(found, len(numbers))
     if not found.marginal:
         raise InvalidInput(f"{terms.rule.name} does not say how probable its choices are")
-    if terms.floor:
-        shares = shares.mixed(terms.floor)
-    place = shares.at(terms.draws.uniform(name, number))
+    shares, place, group = terms.mixing.drawn(shares, terms.draws.uniform(name, number))
     offered = None if numbers is roster.everyone else numbers
     arm = numbers.item(place)
-    event = DecidedInContext(name, terms.now, context, arm, roster.labels[arm], offered, shares, as_of, terms.encoder)
+    label = roster.labels[arm]
+    event = DecidedInContext(name, terms.now, context, arm, label, offered, shares, as_of, group, terms.encoder)
     return ContextualChoice(event, place, roster, numbers), event
 
 

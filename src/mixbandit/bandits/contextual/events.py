@@ -10,8 +10,9 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from mixbandit._checks import as_label, as_text, finite, shown
-from mixbandit._schema import count, list_of, optional, real, record
+from mixbandit._schema import Since, count, list_of, one_of_these, optional, real, record
 from mixbandit.bandits.choice import number_of
+from mixbandit.bandits.contextual.control import CONTROL, TREATMENT
 from mixbandit.bandits.contextual.roster import Numbers, Roster, known
 from mixbandit.bandits.contextual.state import State
 from mixbandit.bandits.contextual.waiting import Waiting, find
@@ -62,6 +63,7 @@ class DecidedInContext(ContextualEvent):
     schema = record({
         "id": as_text, "time": _TIME, "context": anything, "arm": count, "label": _label,
         "offered": optional(list_of(count)), "shares": SHARES, "as_of": count,
+        "group": Since(optional(one_of_these(CONTROL, TREATMENT))),
     })  # fmt: skip
 
     id: str
@@ -72,6 +74,7 @@ class DecidedInContext(ContextualEvent):
     offered: Numbers | None  # the numbers of the arms that were eligible; None: all that were there
     shares: Shares  # the probabilities of the eligible arms, in the order of their numbers
     as_of: int  # how many events were known
+    group: str | None  # CONTROL or TREATMENT; None where there was no control
     encoder: ContextFeatures | None  # what describes the context for storage; None: it is as it was stored
 
     def __init__(
@@ -84,11 +87,13 @@ class DecidedInContext(ContextualEvent):
         offered: Numbers | None,
         shares: Shares,
         as_of: int,
+        group: str | None = None,
         encoder: ContextFeatures | None = None,
     ) -> None:
         own = self.__dict__  # frozen to others
         own["id"], own["time"], own["context"], own["arm"], own["label"] = id, time, context, arm, label
-        own["offered"], own["shares"], own["as_of"], own["encoder"] = offered, shares, as_of, encoder
+        own["offered"], own["shares"], own["as_of"] = offered, shares, as_of
+        own["group"], own["encoder"] = group, encoder
 
     def after(self, settings: Settings, state: State) -> State:  # type: ignore[override]
         if self.encoder is not settings.origin[1]:
@@ -103,7 +108,7 @@ class DecidedInContext(ContextualEvent):
         return {
             "id": self.id, "time": self.time, "context": self._plain(), "arm": self.arm, "label": self.label,
             "offered": None if self.offered is None else self.offered.tolist(),
-            "shares": self.shares.state_dict(), "as_of": self.as_of,
+            "shares": self.shares.state_dict(), "as_of": self.as_of, "group": self.group,
         }  # fmt: skip
 
     @classmethod

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Hashable
 from typing import Any
 
 from mixbandit._checks import as_label, as_range, flag, nonnegative, probability
-from mixbandit._schema import checked, integer, list_of, mapping, one_of_these, optional, real, record, scalar
+from mixbandit._schema import Since, checked, integer, list_of, mapping, one_of_these, optional, real, record, scalar
+from mixbandit.bandits.contextual.control import Control, check_control
 from mixbandit.bandits.contextual.events import ContextualEvent, RewardTold, Settings, anything, folded
 from mixbandit.bandits.contextual.roster import ArmFeatures, Roster, distinct
 from mixbandit.bandits.contextual.state import State
@@ -17,6 +20,18 @@ from mixbandit.storage import Stored
 
 _VERSION = 1
 
+
+def _label(value: Any, where: str) -> Hashable:
+    try:
+        return as_label(value)
+    except InvalidInput as error:
+        raise InvalidInput(f"{where}: {error}") from None
+
+
+def _control(value: Any, where: str) -> Control:
+    return Control(**record({"arm": _label, "share": real(probability)})(value, where))
+
+
 BANDIT = record({
     "version": one_of_these(_VERSION),
     "labels": list_of(scalar),
@@ -26,6 +41,7 @@ BANDIT = record({
     "predictor": Predictor.family,
     "rule": ActingRule.family,
     "floor": real(lambda value, where: nonnegative(value, where, 1.0)),
+    "control": Since(optional(_control)),
     "delta": real(probability),
     "seed": integer(0, 2**64),
     "draws_by_id": flag,
@@ -47,6 +63,7 @@ def state_dict(bandit: Any) -> dict[str, Any]:
         "predictor": predictor.state_dict(),
         "rule": bandit.rule.state_dict(),
         "floor": bandit.floor,
+        "control": None if bandit.control is None else dataclasses.asdict(bandit.control),
         "delta": bandit.delta,
         "seed": bandit.seed,
         "draws_by_id": bandit.draws_by_id,
@@ -91,6 +108,9 @@ def _roster(fields: Stored) -> Roster:
         raise DamagedState(f"bandit.arm_features must be as many as labels, {len(labels)}, got {len(described)}")
     try:
         features = None if described is None else ArmFeatures.unplain(described)
-        return Roster(distinct(as_label(label) for label in labels), tuple(range(len(labels))), features)
+        roster = Roster(distinct(as_label(label) for label in labels), tuple(range(len(labels))), features)
+        if fields["control"] is not None:
+            check_control(fields["control"], roster, fields["floor"])
+        return roster
     except InvalidInput as error:
         raise DamagedState(f"bandit: {error}") from error
