@@ -140,6 +140,8 @@ def as_number(value: Any, name: str) -> float:
 
 def as_reward(value: Any, name: str) -> float:
     """`value` as a number; clicks and successes come as booleans."""
+    if type(value) is float:
+        return value
     return float(value) if isinstance(value, bool | np.bool_) else as_number(value, name)
 
 
@@ -304,7 +306,7 @@ def error_probability(value: float, name: str) -> float:
 
 def is_integer(value: Any) -> bool:
     """Whether `value` is a whole number of Python's or numpy's, and not a bool or a duration, which they count in."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
+    return type(value) is int or (isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64))
 
 
 def positive_int(value: int, name: str, most: int = LARGEST_COUNT) -> int:
@@ -332,7 +334,9 @@ def dimension(value: int, name: str) -> int:
 
 def flag(value: Any, name: str) -> bool:
     """`value`, if it is True or False; "no" and 0 are not."""
-    if isinstance(value, bool | np.bool_):
+    if value is True or value is False:
+        return value
+    if isinstance(value, np.bool_):
         return bool(value)
     raise InvalidInput(f"{name} must be True or False, got {shown(value)}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import statistics
 import subprocess
 import sys
@@ -26,10 +27,13 @@ bandit.tell(bandit.ask(numpy.full(20, 0.1)), 1.0)
 def measure(*, quick: bool, say: Say) -> list[dict[str, Any]]:
     """A row per script: milliseconds of a whole process, and what that is beyond importing numpy and scipy."""
     times: dict[str, list[float]] = {name: [] for name in _SCRIPTS}
+    # Compiled to bytecode before, as pip leaves an installed package.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     for repeat in range(4 if quick else 10):
         for name, script in _SCRIPTS.items():
             say(f"first decision: {name}")
-            taken = seconds(functools.partial(subprocess.run, [sys.executable, "-c", script], check=True))
+            run = functools.partial(subprocess.run, [sys.executable, "-c", script], check=True, env=environment)
+            taken = seconds(run)
             if repeat:  # files come from memory
                 times[name].append(taken)
     medians = {name: statistics.median(values) for name, values in times.items()}

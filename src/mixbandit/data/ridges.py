@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixbandit._checks import Array, multiplier
-from mixbandit._lazy import lapack
+from mixbandit._lazy import blas, lapack
 from mixbandit._schema import array, checked, integer, real, record, require
 from mixbandit._threads import MOST_ENTRIES, single_threaded
 from mixbandit.data.products import ridge_step, times
@@ -263,11 +263,11 @@ def _step(stack: Array, numbers: Array, place: int, row: Array, reward: float, a
     own, d = stack[place], len(row)
     _, _, _, w, error, norm2 = ridge_step(own[:d].T, own[d], own[d + 1], row, reward, in_place=True)
     log_det, loss, size2, _, slack, count = numbers[place].tolist()
-    more2, lost = float(row.dot(row)), error * error / (1.0 + w)
+    more2, lost = blas().ddot(row, row), error * error / (1.0 + w)
     # u = Wᵀφ is known up to eps·‖W‖‖φ‖, and W moves along u by u/(1 + w).
     slack += 8.0 * d * _EPS * (1.0 + math.sqrt(more2 / alpha * w) / (1.0 + w))
     numbers[place] = log_det + math.log1p(w), loss + lost, size2 + more2, norm2, slack, count + 1.0
-    return float(lost)
+    return lost  # type: ignore[no-any-return]
 
 
 @single_threaded

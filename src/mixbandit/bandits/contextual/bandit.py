@@ -115,7 +115,7 @@ class ContextualBandit(Storable):
 
     def _begin(self, state: State, journal: Journal, *, by_id: bool = False) -> None:
         self._state, self._journal, self._draws = state, journal, Draws(self.seed, by_id=by_id)
-        self._runs, self.lock = Runs(), Lock()
+        self._runs, self.lock, self._mixing = Runs(), Lock(), Mixing(self.floor, self.control)
         self._models: dict[tuple[float, float | None], ModelBased] = {}
 
     def _join(self, journal: Journal) -> None:
@@ -283,7 +283,7 @@ class ContextualBandit(Storable):
         """How `count` decisions are made in a state."""
         token = self._runs.token(state.counts.decided, count)
         numbers = state.roster.eligible(arms)
-        mixing = Mixing(self.floor, self.control).among(state.roster, numbers)
+        mixing = self._mixing if self.control is None else self._mixing.among(state.roster, numbers)
         return Terms(numbers, self.rule, mixing, self._draws, token, now, self.origin[1])
 
     def _latest(self) -> State:

@@ -49,8 +49,7 @@ class Mixing(NamedTuple):
 
     def among(self, roster: Roster, numbers: Numbers) -> Mixing:
         """With these arms eligible."""
-        if self.control is None:
-            return self
+        assert self.control is not None
         number = known(roster.numbers, self.control.arm)
         place = int(np.searchsorted(numbers, number))  # type: ignore[arg-type]
         return self._replace(place=place if place < len(numbers) and numbers[place] == number else None)

@@ -82,6 +82,17 @@ class Roster:
         return self._names if numbers is self.everyone else tuple(self.labels[number] for number in numbers.tolist())
 
     @lazy
+    def _alone(self) -> dict[int, tuple[Numbers, tuple[Hashable]]]:
+        return {}
+
+    def alone(self, arm: int) -> tuple[Numbers, tuple[Hashable]]:
+        """The number and the label of one arm, as those of several are given."""
+        found = self._alone.get(arm)
+        if found is None:
+            found = self._alone[arm] = _fixed((arm,)), (self.labels[arm],)
+        return found
+
+    @lazy
     def rows(self) -> Array | None:
         """The features of all arms that ever were, (K, k), if arms have features."""
         return None if self.features is None else self.features.rows()

@@ -95,7 +95,7 @@ class State(NamedTuple):
         """The arm that was chosen, as an offer of one."""
         decision, row, version = decided
         x = row if row is not None and version == self.features.version else self.features.row(decision.context)
-        return self.offer(x, np.array((decision.arm,)), (self.roster.labels[decision.arm],))
+        return self.offer(x, *self.roster.alone(decision.arm))
 
     def giving_up(self, number: int) -> State:
         """After a decision whose reward will never come."""

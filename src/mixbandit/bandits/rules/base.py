@@ -51,10 +51,13 @@ class View(NamedTuple):
 
 def _checked(found: Prediction, shape: tuple[int, ...]) -> Prediction:
     """A prediction of this shape; InvalidInput if it is something else, or not finite."""
-    fits = isinstance(found, Prediction) and getattr(found.mean, "shape", None) == shape
-    fits = fits and getattr(found.spread, "shape", None) == shape
+    try:
+        mean, spread = found
+        fits = isinstance(found, Prediction) and mean.shape == shape == spread.shape
+    except (AttributeError, TypeError, ValueError):
+        fits = False
     # NaN and infinity in either make the product of both so; a product that overflows is looked at again.
-    if not fits or not (math.isfinite(np.vdot(found.mean, found.spread)) or np.isfinite(found).all()):
+    if not fits or not (math.isfinite(np.vdot(mean, spread)) or np.isfinite(found).all()):
         raise InvalidInput(
             f"a predictor must return a Prediction of {' × '.join(map(str, shape))} finite means and spreads, got "
             f"{shown(found)}"
