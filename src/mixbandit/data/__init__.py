@@ -14,7 +14,7 @@ from mixbandit.data.factor import STATISTICS, Factor, Folded, as_factor, factor_
 from mixbandit.data.observations import OBSERVATIONS, KernelRidge, KernelSpectrum, Observations, observations_of
 from mixbandit.data.recovered import Recovered
 from mixbandit.data.ridge import Ridge
-from mixbandit.data.ridges import RIDGES, About, Ridges
+from mixbandit.data.ridges import RIDGES, About, Residual, Ridges
 from mixbandit.data.sections import Functions, Sections
 from mixbandit.data.spectrum import Decomposed, Ridged, Spectrum, widened
 
@@ -40,6 +40,7 @@ __all__ = [
     "KernelSpectrum",
     "Observations",
     "Recovered",
+    "Residual",
     "Ridge",
     "RidgeRegression",
     "Ridged",

@@ -49,6 +49,18 @@ class _Group(NamedTuple):
     numbers: Array  # (m, 6)
 
 
+class Residual(NamedTuple):
+    """How far a reward was from its prediction."""
+
+    error: float  # e = r − φᵀθ̂
+    width2: float  # w, before the reward was learnt
+
+    @property
+    def share(self) -> float:
+        """e²/(1 + w): a share of what all errors say about the noise."""
+        return self.error * self.error / (1.0 + self.width2)
+
+
 class About(NamedTuple):
     """What is known of an arm besides its ridge regression."""
 
@@ -87,6 +99,16 @@ class Ridges:
         group, place = self._find(arm)
         _, _, size2, _, slack, count = group.numbers[place].tolist()
         return About(size2, slack, int(count))
+
+    def means(self, row: Array, arms: NDArray[np.int64] | None = None) -> Array:
+        """φᵀθ̂_k of one direction (d,) for all arms, or for some, given in increasing order; (K,)."""
+        d = self.dim
+        if len(self._groups) == 1:
+            theta = self._groups[0].stack[:, d]
+        else:
+            theta = np.concatenate([group.stack[:, d] for group in self._groups])
+        found = np.asarray(theta @ row)
+        return found if arms is None else found[arms]
 
     def measured(self, row: Array, arms: NDArray[np.int64] | None = None) -> tuple[Array, Array]:
         """φᵀθ̂_k and w of one direction (d,) for all arms, or for some, given in increasing order; (K,) each."""
@@ -134,21 +156,21 @@ class Ridges:
         """With one more row (d,) of an arm, and its reward."""
         return self.learnt(arm, row, reward)[0]
 
-    def learnt(self, arm: int, row: Array, reward: float) -> tuple[Ridges, float]:
-        """`after`, and e²/(1 + w), e being the error before it."""
+    def learnt(self, arm: int, row: Array, reward: float) -> tuple[Ridges, Residual]:
+        """`after`, and the error before it."""
         home, place = divmod(arm, self._room)
         groups = self._groups
         stack, numbers = groups[home]
         own = _Group(stack.copy(), numbers.copy())
-        lost = _step(own.stack, own.numbers, place, row, reward, self.alpha)
+        error = _step(own.stack, own.numbers, place, row, reward, self.alpha)
         new = object.__new__(Ridges)
         new.alpha, new.dim, new._room = self.alpha, self.dim, self._room
         new._groups = (own,) if len(groups) == 1 else (*groups[:home], own, *groups[home + 1 :])
-        return new, lost
+        return new, error
 
     def stepped(
         self, arms: Sequence[int], rows: Sequence[Array] | Array, rewards: Sequence[float]
-    ) -> tuple[Ridges, list[float]]:
+    ) -> tuple[Ridges, list[Residual]]:
         """`learnt` with several rows, each of an arm of its own, one after the other: the same, bit for bit.
 
         A group is copied once, however many of its arms learn.
@@ -258,8 +280,8 @@ class Ridges:
         return mean, w
 
 
-def _step(stack: Array, numbers: Array, place: int, row: Array, reward: float, alpha: float) -> float:
-    """A step of one arm, in place; returns e²/(1 + w)."""
+def _step(stack: Array, numbers: Array, place: int, row: Array, reward: float, alpha: float) -> Residual:
+    """A step of one arm, in place."""
     own, d = stack[place], len(row)
     _, _, _, w, error, norm2 = ridge_step(own[:d].T, own[d], own[d + 1], row, reward, in_place=True)
     log_det, loss, size2, _, slack, count = numbers[place].tolist()
@@ -267,7 +289,7 @@ def _step(stack: Array, numbers: Array, place: int, row: Array, reward: float, a
     # u = Wᵀφ is known up to eps·‖W‖‖φ‖, and W moves along u by u/(1 + w).
     slack += 8.0 * d * _EPS * (1.0 + math.sqrt(more2 / alpha * w) / (1.0 + w))
     numbers[place] = log_det + math.log1p(w), loss + lost, size2 + more2, norm2, slack, count + 1.0
-    return lost  # type: ignore[no-any-return]
+    return Residual(error, w)
 
 
 @single_threaded

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Sequence
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -18,6 +18,14 @@ class Prediction(NamedTuple):
 
     mean: Array  # (K,)
     spread: Array  # (K,), a standard deviation of the mean
+
+
+class Scored(NamedTuple):
+    """A predictor after a reward, and what it had predicted of it."""
+
+    after: Any  # the predictor
+    mean: float
+    spread: float
 
 
 class Predictor(Remembering, abc.ABC):
@@ -35,6 +43,15 @@ class Predictor(Remembering, abc.ABC):
     @abc.abstractmethod
     def after(self, offer: ArmsOffer, arm: int, reward: float) -> Self:
         """The predictor after the reward of an arm. The offer may hold no more than that arm."""
+
+    def means(self, offer: ArmsOffer) -> Array:
+        """The means of `predict` alone, (K,), which may take less time."""
+        return self.predict(offer).mean
+
+    def scored(self, offer: ArmsOffer, arm: int, reward: float) -> Scored:
+        """`after`, with what was predicted of the arm before."""
+        mean, spread = self.predict(offer)
+        return Scored(self.after(offer, arm, reward), float(mean[arm]), float(spread[arm]))
 
     def predict_many(self, offers: Sequence[ArmsOffer]) -> Prediction:
         """`predict` for several offers of the same arms in different contexts; the same, bit for bit."""

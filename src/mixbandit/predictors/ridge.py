@@ -20,9 +20,9 @@ import numpy as np
 from mixbandit._checks import Array, nonnegative, positive
 from mixbandit._lazy import lazy
 from mixbandit._schema import count, real, record
-from mixbandit.data import RIDGES, Ridges
+from mixbandit.data import RIDGES, Residual, Ridges
 from mixbandit.errors import InvalidInput
-from mixbandit.predictors.base import Prediction, Predictor
+from mixbandit.predictors.base import Prediction, Predictor, Scored
 from mixbandit.search import ArmsOffer
 
 # Its matrix takes 800 MB.
@@ -46,19 +46,23 @@ class _Ridge(Predictor, abc.ABC):
         """The noise level s."""
         return math.sqrt((self.noise**2 + self.errors) / (1.0 + self.count))
 
-    def _learnt_one(self, number: int, row: Array, reward: float) -> Self:
+    def _learnt_one(self, number: int, row: Array, reward: float) -> tuple[Self, Residual]:
         new = object.__new__(type(self))
         new.ridge, new.noise, new.count = self.ridge, self.noise, self.count + 1
-        new.ridges, error = self.ridges.learnt(number, row, reward)
-        new.errors = self.errors + error
-        return new
+        new.ridges, residual = self.ridges.learnt(number, row, reward)
+        new.errors = self.errors + residual.share
+        return new, residual
+
+    def _scored_one(self, number: int, row: Array, reward: float) -> Scored:
+        new, (error, width2) = self._learnt_one(number, row, reward)
+        return Scored(new, reward - error, self.spread * math.sqrt(width2))
 
     def _learnt(self, numbers: Sequence[int], rows: Sequence[Array], rewards: Sequence[float]) -> Self:
         new = object.__new__(type(self))
         new.ridge, new.noise, new.count, errors = self.ridge, self.noise, self.count + len(rewards), self.errors
         new.ridges, found = self.ridges.stepped(numbers, rows, rewards)
-        for error in found:  # one by one: a sum would differ in the last digit
-            errors += error
+        for residual in found:  # one by one: a sum would differ in the last digit
+            errors += residual.share
         new.errors = errors
         return new
 
@@ -93,7 +97,7 @@ class RidgePerArm(_Ridge):
     kind = "RidgePerArm"
 
     def predict(self, offer: ArmsOffer) -> Prediction:
-        context, arms = _in_context(offer)
+        context, arms = in_context(offer)
         ridges = self.ridges
         mean, w = ridges.measured(context, None if len(arms) == len(ridges) else arms)
         spread = np.sqrt(w, w)
@@ -101,17 +105,25 @@ class RidgePerArm(_Ridge):
         return Prediction(mean, spread)
 
     def predict_many(self, offers: Sequence[ArmsOffer]) -> Prediction:
-        contexts, arms = np.array([_in_context(offer)[0] for offer in offers]), offers[0].arms
+        contexts, arms = np.array([in_context(offer)[0] for offer in offers]), offers[0].arms
         assert arms is not None
         mean, w = self.ridges.measured_many(contexts, None if len(arms) == len(self.ridges) else arms)
         return Prediction(mean, self.spread * np.sqrt(w))
 
     def after(self, offer: ArmsOffer, arm: int, reward: float) -> Self:
-        context, arms = _in_context(offer)
-        return self._learnt_one(int(arms[arm]), context, reward)
+        context, arms = in_context(offer)
+        return self._learnt_one(int(arms[arm]), context, reward)[0]
+
+    def scored(self, offer: ArmsOffer, arm: int, reward: float) -> Scored:
+        context, arms = in_context(offer)
+        return self._scored_one(int(arms[arm]), context, reward)
+
+    def means(self, offer: ArmsOffer) -> Array:
+        context, arms = in_context(offer)
+        return self.ridges.means(context, None if len(arms) == len(self.ridges) else arms)
 
     def after_many(self, offers: Sequence[ArmsOffer], rewards: Sequence[float]) -> Self:
-        told = [_in_context(offer) for offer in offers]
+        told = [in_context(offer) for offer in offers]
         return self._learnt([int(arms[0]) for _, arms in told], [context for context, _ in told], rewards)
 
     def for_arms(self, count: int) -> Self:
@@ -134,7 +146,10 @@ class SharedRidge(_Ridge):
         return Prediction(mean, self.spread * np.sqrt(w))
 
     def after(self, offer: ArmsOffer, arm: int, reward: float) -> Self:
-        return self._learnt_one(0, offer.rows[arm], reward)
+        return self._learnt_one(0, offer.rows[arm], reward)[0]
+
+    def scored(self, offer: ArmsOffer, arm: int, reward: float) -> Scored:
+        return self._scored_one(0, offer.rows[arm], reward)
 
     def after_many(self, offers: Sequence[ArmsOffer], rewards: Sequence[float]) -> Self:
         return self._learnt([0] * len(offers), [offer.rows[0] for offer in offers], rewards)
@@ -145,7 +160,7 @@ class SharedRidge(_Ridge):
         return self._mapped(rows)
 
 
-def _in_context(offer: ArmsOffer) -> tuple[Array, Any]:
+def in_context(offer: ArmsOffer) -> tuple[Array, Any]:
     """The context of an offer, and the numbers of its arms."""
     context, arms = offer.context, offer.arms
     if context is None or arms is None:

@@ -1,0 +1,127 @@
+"""Several predictors as one, weighted by how well each has predicted rewards so far.
+
+| symbol | meaning |
+|---|---|
+| m_j, s_j | mean and spread that member j predicted of a reward before it came |
+| s² = (s₀² + Σ e²/(1 + m̄²)) / (1 + n) | the noise level |
+| p_j = N(r; m_j, s² + s_j²) | the density of the reward |
+| w_j ← (1 − a)·w_j p_j/Σ_i w_i p_i + a/M | weights; with a > 0, the best member may change (Herbster & Warmuth 1998) |
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from mixbandit._checks import Array, as_items, instance_of, nonnegative, positive, shown
+from mixbandit._schema import count, list_of, real, record
+from mixbandit.errors import InvalidInput
+from mixbandit.predictors.base import Prediction, Predictor, Scored
+from mixbandit.search import ArmsOffer
+
+
+def _share(value: float, name: str) -> float:
+    return nonnegative(value, name, 1.0)
+
+
+class Ensemble(Predictor):
+    """A weighted mean of what its members predict, with the spread of the first.
+
+    Weights follow Bayes' rule: a member counts as much as its predictions of rewards, each made before the reward was
+    learnt, were good. After every reward a `share` of the weight is spread evenly, so that members that learn slowly
+    can overtake others. `noise` is the noise level that is expected before any reward, and counts as one reward.
+    """
+
+    kind = "Ensemble"
+    schema = record({"members": list_of(Predictor.family, least=1), "noise": real(positive), "share": real(_share)})
+    memory = record({"weights": list_of(real(nonnegative)), "errors": real(nonnegative), "count": count})
+
+    def __init__(self, members: Sequence[Predictor], noise: float = 0.5, share: float = 0.01) -> None:
+        given = as_items(members, "members", "a list of predictors")
+        if not given:
+            raise InvalidInput("an Ensemble needs at least one member, got none")
+        for member in given:
+            instance_of(member, Predictor, "a member", "a Predictor such as RidgePerArm()")
+        self.members: tuple[Predictor, ...] = tuple(given)
+        self.noise, self.share = positive(noise, "noise"), _share(share, "share")
+        self.weights: list[float] = [1.0 / len(given)] * len(given)
+        self.errors, self.count = 0.0, 0
+
+    def predict(self, offer: ArmsOffer) -> Prediction:
+        first, *others = self.members
+        mean, spread = first.predict(offer)
+        return Prediction(self._mixed(mean, [other.means(offer) for other in others]), spread)
+
+    def means(self, offer: ArmsOffer) -> Array:
+        mean, *others = (member.means(offer) for member in self.members)
+        return self._mixed(mean, others)
+
+    def predict_many(self, offers: Sequence[ArmsOffer]) -> Prediction:
+        first, *others = self.members
+        means, spreads = first.predict_many(offers)
+        return Prediction(
+            np.array([
+                self._mixed(mean, [other.means(offer) for other in others])
+                for mean, offer in zip(means, offers, strict=True)
+            ]),
+            spreads,
+        )  # fmt: skip
+
+    def after(self, offer: ArmsOffer, arm: int, reward: float) -> Self:
+        return self._scored(offer, arm, reward)[0]
+
+    def scored(self, offer: ArmsOffer, arm: int, reward: float) -> Scored:
+        new, mean, found = self._scored(offer, arm, reward)
+        return Scored(new, mean, found[0].spread)
+
+    def for_arms(self, count: int) -> Self:
+        return self._with(members=tuple(member.for_arms(count) for member in self.members))
+
+    def rescaled(self, context: Array, rows: Array) -> Self:
+        return self._with(members=tuple(member.rescaled(context, rows) for member in self.members))
+
+    def _mixed(self, first: Array, others: Sequence[Array]) -> Array:
+        own, *weights = self.weights
+        mean = own * first
+        for weight, other in zip(weights, others, strict=True):
+            mean += weight * other
+        return mean
+
+    def _scored(self, offer: ArmsOffer, arm: int, reward: float) -> tuple[Self, float, list[Scored]]:
+        """The next value, the mean that was predicted, and what the members say."""
+        found = [member.scored(offer, arm, reward) for member in self.members]
+        noise2 = (self.noise**2 + self.errors) / (1.0 + self.count)
+        logs, mean, spread = [], 0.0, 0.0
+        for weight, (_, expected, own) in zip(self.weights, found, strict=True):
+            variance, error = noise2 + own * own, reward - expected
+            logs.append(-0.5 * (error * error / variance + math.log(variance)))
+            mean += weight * expected
+            spread += weight * own
+        top = max(logs)
+        likely = [weight * math.exp(log - top) for weight, log in zip(self.weights, logs, strict=True)]
+        total = sum(likely)
+        if not total:  # the only members with a weight predicted so badly that it is lost to rounding
+            likely, total = self.weights, 1.0
+        kept, even = (1.0 - self.share) / total, self.share / len(likely)
+        error = reward - mean
+        new = self._with(
+            members=tuple(each.after for each in found),
+            weights=[kept * each + even for each in likely],
+            errors=self.errors + error * error * noise2 / (noise2 + spread * spread),
+            count=self.count + 1,
+        )
+        return new, mean, found
+
+    def _with(self, **changed: Any) -> Self:
+        new = object.__new__(type(self))
+        vars(new).update(vars(self), **changed)
+        return new
+
+    def recalled(self, memory: Mapping[str, Any]) -> Self:
+        weights = memory["weights"]
+        if len(weights) != len(self.members) or not abs(sum(weights) - 1.0) <= 1e-6:
+            raise InvalidInput(f"weights must be {len(self.members)} numbers with sum 1, got {shown(weights)}")
+        return super().recalled(memory)
