@@ -42,8 +42,8 @@ ORDER = [
     "predictors",
     "certificates",
     "regret",
-    "bandits",
     "plots",
+    "bandits",
     "tuning",
     "integrations",
     "saving",
@@ -173,6 +173,7 @@ INSIDE = {
         "stored",
         "anchored",
         "intervals",
+        "explanation",
         "bandit",
     ],
     "bench": [

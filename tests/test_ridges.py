@@ -18,7 +18,7 @@ def played(arms, dim, count, seed=0):
     ridges, seen = Ridges(ALPHA, dim).extended(arms), [([], []) for _ in range(arms)]
     for _ in range(count):
         arm, row, reward = int(rng.integers(arms)), rng.normal(size=dim), float(rng.normal())
-        ridges = ridges.after(arm, row, reward)
+        ridges = ridges.learnt(arm, row, reward)[0]
         seen[arm][0].append(row)
         seen[arm][1].append(reward)
     return ridges, [(np.array(rows).reshape(-1, dim), np.array(rewards)) for rows, rewards in seen]
@@ -52,9 +52,27 @@ def test_every_arm_is_a_ridge_regression_of_its_own_rewards(arms, dim, count):
 
 def test_what_was_known_before_stays():
     before, seen = played(3, 4, 20)
-    after = before.after(1, np.ones(4), 2.0)
+    after = before.learnt(1, np.ones(4), 2.0)[0]
     check(before, seen)
     assert after.numbers[1, COUNT] == before.numbers[1, COUNT] + 1
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_means_follow_what_is_learnt(apart):
+    rng, d, arms = np.random.default_rng(4), 20, 150
+    ridges, row = Ridges(ALPHA, d, apart=apart).extended(arms), rng.normal(size=d)
+    for t in range(400):
+        if t == 200:
+            ridges = ridges.extended(7).mapped(np.diag(rng.uniform(0.5, 2.0, d)))
+        if t == 300:
+            ridges = Ridges.from_state_dict(ridges.state_dict(), apart=apart)
+        ridges, (error, width2) = ridges.learnt(int(rng.integers(arms)), rng.normal(size=d), float(rng.random()))
+        assert width2 > 0.0
+        assert np.isfinite(error)
+        np.testing.assert_allclose(ridges.means(row), ridges.measured(row)[0], rtol=1e-11, atol=1e-13)
+    some = np.array([0, 3, 149, 156])
+    np.testing.assert_array_equal(ridges.means(row, some), ridges.means(row)[some])
+    np.testing.assert_array_equal(ridges.thetas[3], ridges.of(3).theta)
 
 
 @pytest.mark.parametrize(("arms", "dim"), [(7, 5), (300, 20), (3, 120)])
@@ -98,7 +116,7 @@ def test_the_relative_error_of_a_root_is_at_most_what_is_recorded():
     ridges, gram = Ridges(1e-8, 4).extended(1), 1e-8 * np.eye(4, dtype=np.longdouble)
     for _ in range(3000):
         row = rng.normal(size=4) * np.array([1.0, 1.0, 1e-3, 1e-4])
-        ridges, gram = ridges.after(0, row, 0.0), gram + np.outer(row, row).astype(np.longdouble)
+        ridges, gram = ridges.learnt(0, row, 0.0)[0], gram + np.outer(row, row).astype(np.longdouble)
     root = ridges.of(0).root.astype(np.longdouble)
     away = float(np.abs(root.T @ gram @ root - np.eye(4)).max())  # I without errors
     assert away / 2.0 <= ridges.numbers[0, SLACK] < 1e-4
@@ -107,8 +125,8 @@ def test_the_relative_error_of_a_root_is_at_most_what_is_recorded():
 def test_states_come_back_bit_for_bit_and_damage_is_refused():
     ridges, _ = played(90, 20, 300)
     state = ridges.state_dict()
-    back = Ridges.from_state_dict(state).after(3, np.ones(20), 1.0).state_dict()
-    for name, value in ridges.after(3, np.ones(20), 1.0).state_dict().items():
+    back = Ridges.from_state_dict(state).learnt(3, np.ones(20), 1.0)[0].state_dict()
+    for name, value in ridges.learnt(3, np.ones(20), 1.0)[0].state_dict().items():
         assert np.array_equal(back[name], value)
     half, endless = state["numbers"].copy(), state["numbers"].copy()
     half[0, COUNT], endless[0, COUNT] = 0.5, 1e60

@@ -114,6 +114,7 @@ _DECIDING: dict[str, Callable[[], Arguments]] = {
         "sigma": 0.5,
         "arms": None,
     },
+    "explain": lambda: {"choice": f"{TOKEN}-6"},
     "save": lambda: {"path": "a.state"},
 }
 _BY_VECTOR: dict[str, Callable[[], Arguments]] = {

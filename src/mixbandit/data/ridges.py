@@ -70,11 +70,17 @@ class About(NamedTuple):
 
 
 class Ridges:
-    """A ridge regression per arm, at one α."""
+    """A ridge regression per arm, at one α. With `apart`, each is a group of its own, which suits those who ask for
+    means only.
+    """
 
-    def __init__(self, alpha: float, dim: int, groups: tuple[_Group, ...] = ()) -> None:
-        self.alpha, self.dim, self._groups = alpha, dim, groups
-        self._room = max(_GROUP_ENTRIES // ((dim + 2) * dim), 1)  # arms in a full group
+    def __init__(self, alpha: float, dim: int, groups: tuple[_Group, ...] = (), *, apart: bool = False) -> None:
+        self.alpha, self.dim, self.apart, self._groups = alpha, dim, apart, groups
+        self._room = 1 if apart else max(_GROUP_ENTRIES // ((dim + 2) * dim), 1)  # arms in a full group
+        self._thetas: Array | None = None  # (K, d), once means were asked for
+
+    def _regrouped(self, groups: Sequence[_Group]) -> Ridges:
+        return Ridges(self.alpha, self.dim, tuple(groups), apart=self.apart)
 
     def __len__(self) -> int:
         """How many arms there are."""
@@ -102,13 +108,15 @@ class Ridges:
 
     def means(self, row: Array, arms: NDArray[np.int64] | None = None) -> Array:
         """φᵀθ̂_k of one direction (d,) for all arms, or for some, given in increasing order; (K,)."""
-        d = self.dim
-        if len(self._groups) == 1:
-            theta = self._groups[0].stack[:, d]
-        else:
-            theta = np.concatenate([group.stack[:, d] for group in self._groups])
-        found = np.asarray(theta @ row)
+        found = times(self.thetas, row)
         return found if arms is None else found[arms]
+
+    @property
+    def thetas(self) -> Array:
+        """θ̂ of every arm, (K, d)."""
+        if self._thetas is None:
+            self._thetas = np.concatenate([group.stack[:, self.dim] for group in self._groups])
+        return self._thetas
 
     def measured(self, row: Array, arms: NDArray[np.int64] | None = None) -> tuple[Array, Array]:
         """φᵀθ̂_k and w of one direction (d,) for all arms, or for some, given in increasing order; (K,) each."""
@@ -152,19 +160,20 @@ class Ridges:
                 means[part], w[part] = found[:, d], _dots(found[:, :d], found[:, :d])
         return means, w
 
-    def after(self, arm: int, row: Array, reward: float) -> Ridges:
-        """With one more row (d,) of an arm, and its reward."""
-        return self.learnt(arm, row, reward)[0]
-
     def learnt(self, arm: int, row: Array, reward: float) -> tuple[Ridges, Residual]:
-        """`after`, and the error before it."""
+        """With one more row (d,) of an arm, and its reward; and the error before it."""
         home, place = divmod(arm, self._room)
         groups = self._groups
         stack, numbers = groups[home]
         own = _Group(stack.copy(), numbers.copy())
         error = _step(own.stack, own.numbers, place, row, reward, self.alpha)
         new = object.__new__(Ridges)
-        new.alpha, new.dim, new._room = self.alpha, self.dim, self._room
+        new.alpha, new.dim, new.apart, new._room = self.alpha, self.dim, self.apart, self._room
+        thetas = self._thetas
+        if thetas is not None:
+            thetas = thetas.copy()
+            thetas[arm] = own.stack[place, self.dim]
+        new._thetas = thetas
         new._groups = (own,) if len(groups) == 1 else (*groups[:home], own, *groups[home + 1 :])
         return new, error
 
@@ -184,7 +193,7 @@ class Ridges:
                 stack, numbers = groups[home]
                 own = copied[home] = groups[home] = _Group(stack.copy(), numbers.copy())
             errors.append(_step(own.stack, own.numbers, arm - home * room, row, reward, self.alpha))
-        return Ridges(self.alpha, self.dim, tuple(groups)), errors
+        return self._regrouped(groups), errors
 
     def extended(self, more: int) -> Ridges:
         """With more arms, of which nothing is known."""
@@ -198,18 +207,18 @@ class Ridges:
             stack[:, : self.dim] = np.eye(self.dim) / np.sqrt(self.alpha)
             groups[-1] = _Group(np.concatenate((last.stack, stack)), np.concatenate((last.numbers, np.zeros((new, 6)))))
             left -= new
-        return Ridges(self.alpha, self.dim, tuple(groups))
+        return self._regrouped(groups)
 
     def mapped(self, change: Array) -> Ridges:
         """As if every row φ had been Aφ, for A = `change` (d', d); the ridge is αI as before."""
-        new = Ridges(self.alpha, len(change)).extended(len(self))
+        new = Ridges(self.alpha, len(change), apart=self.apart).extended(len(self))
         stack, numbers = new._flat()
         before, known = self._flat()
         seen, most = np.flatnonzero(known[:, COUNT]), max(_PRODUCT_ENTRIES // max(len(change), self.dim) ** 2, 1)
         for start in range(0, len(seen), most):
             part = seen[start : start + most]
             stack[part], numbers[part] = _mapped(before[part], known[part], change, self.alpha)
-        return Ridges._of_flat(self.alpha, new.dim, stack, numbers)
+        return Ridges._of_flat(self.alpha, new.dim, stack, numbers, apart=self.apart)
 
     def replaced(self, arm: int, ridge: Ridge, about: About) -> Ridges:
         """With another ridge regression, at the same α, for one arm."""
@@ -217,16 +226,16 @@ class Ridges:
         stack, numbers = self._groups[home].stack.copy(), self._groups[home].numbers.copy()
         stack[place] = np.vstack((ridge.root.T, ridge.theta, ridge.white))
         numbers[place] = ridge.log_det, ridge.loss, about.size2, ridge.norm2, about.slack, about.rewards
-        return Ridges(self.alpha, self.dim, (*self._groups[:home], _Group(stack, numbers), *self._groups[home + 1 :]))
+        return self._regrouped((*self._groups[:home], _Group(stack, numbers), *self._groups[home + 1 :]))
 
     def state_dict(self) -> dict[str, Any]:
         stack, numbers = self._flat()
         return {"alpha": self.alpha, "dim": self.dim, "stack": stack, "numbers": numbers}
 
     @classmethod
-    def from_state_dict(cls, state: Mapping[str, Any]) -> Ridges:
+    def from_state_dict(cls, state: Mapping[str, Any], *, apart: bool = False) -> Ridges:
         stored = checked(RIDGES, state, "ridges")
-        return cls._of_flat(stored["alpha"], stored["dim"], stored["stack"], stored["numbers"])
+        return cls._of_flat(stored["alpha"], stored["dim"], stored["stack"], stored["numbers"], apart=apart)
 
     def _flat(self) -> tuple[Array, Array]:
         """Everything, in two arrays."""
@@ -234,10 +243,11 @@ class Ridges:
         return np.concatenate(stacks or [np.empty((0, self.dim + 2, self.dim))]), self.numbers
 
     @classmethod
-    def _of_flat(cls, alpha: float, dim: int, stack: Array, numbers: Array) -> Ridges:
-        room = cls(alpha, dim)._room
+    def _of_flat(cls, alpha: float, dim: int, stack: Array, numbers: Array, *, apart: bool = False) -> Ridges:
+        room = cls(alpha, dim, apart=apart)._room
         starts = range(0, len(stack), room)
-        return cls(alpha, dim, tuple(_Group(stack[i : i + room].copy(), numbers[i : i + room].copy()) for i in starts))
+        groups = tuple(_Group(stack[i : i + room].copy(), numbers[i : i + room].copy()) for i in starts)
+        return cls(alpha, dim, groups, apart=apart)
 
     def _find(self, arm: int) -> tuple[_Group, int]:
         home, place = divmod(arm, self._room)

@@ -48,6 +48,14 @@ class Predictor(Remembering, abc.ABC):
         """The means of `predict` alone, (K,), which may take less time."""
         return self.predict(offer).mean
 
+    def contributions(self, offer: ArmsOffer) -> Array:
+        """What each column of the context adds to the mean of each arm, (K, d); what no column adds is left out.
+
+        By default nothing is said about columns.
+        """
+        assert offer.context is not None
+        return np.zeros((len(offer), len(offer.context)))
+
     def scored(self, offer: ArmsOffer, arm: int, reward: float) -> Scored:
         """`after`, with what was predicted of the arm before."""
         mean, spread = self.predict(offer)

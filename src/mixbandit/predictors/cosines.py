@@ -66,10 +66,11 @@ class CosinesPerArm(Predictor):
         self.lengthscale, self.ridge = positive(lengthscale, "lengthscale"), positive(ridge, "ridge")
         self.noise, self.seed = positive(noise, "noise"), nonnegative_int(seed, "seed")
         self.phases = np.random.default_rng(self.seed).uniform(0.0, 2.0 * math.pi, self.cosines)
-        self.ridges, self.errors, self.count = Ridges(self.ridge, self.cosines + 1).extended(1), 0.0, 0
+        self.ridges, self.errors, self.count = Ridges(self.ridge, self.cosines + 1, apart=True).extended(1), 0.0, 0
         # At first the intercept is all that contexts have.
         self.frequencies: Array = np.zeros((self.cosines, 1))
         self.early: tuple[_Early, ...] = ()
+        self._latest: tuple[Any, Any, Any] = (None, None, None)  # a context, frequencies, and the features they make
 
     def predict(self, offer: ArmsOffer) -> Prediction:
         context, arms = in_context(offer)
@@ -113,11 +114,16 @@ class CosinesPerArm(Predictor):
 
     def _row(self, context: Array) -> Array:
         """The features of a context, (m + 1,)."""
+        latest = self._latest
+        if latest[0] is context and latest[1] is self.frequencies:  # what is learnt at once was asked about before
+            known: Array = latest[2]
+            return known
         row = np.empty(self.cosines + 1)
         row[0] = 1.0
         inside = row[1:]
         np.cos(times(self.frequencies, context) + self.phases, out=inside)
         inside *= math.sqrt(2.0 / self.cosines)
+        self._latest = context, self.frequencies, row
         return row
 
     def _drawn(self, columns: int) -> Array:
@@ -144,7 +150,7 @@ class CosinesPerArm(Predictor):
         # A single context has no spread.
         unit = self.lengthscale * math.sqrt(spread2 if spread2 > 0.0 else float(max(columns - 1, 1)))
         new = self._with(
-            ridges=Ridges(self.ridge, self.cosines + 1).extended(len(self.ridges)),
+            ridges=Ridges(self.ridge, self.cosines + 1, apart=True).extended(len(self.ridges)),
             frequencies=self._drawn(columns) / unit,
             errors=0.0,
         )
@@ -168,7 +174,7 @@ class CosinesPerArm(Predictor):
         }  # fmt: skip
 
     def recalled(self, memory: Mapping[str, Any]) -> Self:
-        ridges = Ridges.from_state_dict(memory["ridges"])
+        ridges = Ridges.from_state_dict(memory["ridges"], apart=True)
         contexts, arms, rewards = memory["contexts"], memory["arms"], memory["rewards"]
         fits = (
             ridges.alpha == self.ridge

@@ -59,6 +59,10 @@ class Ensemble(Predictor):
         mean, *others = (member.means(offer) for member in self.members)
         return self._mixed(mean, others)
 
+    def contributions(self, offer: ArmsOffer) -> Array:
+        each = [member.contributions(offer) for member in self.members]
+        return np.asarray(sum(weight * part for weight, part in zip(self.weights, each, strict=True)))
+
     def predict_many(self, offers: Sequence[ArmsOffer]) -> Prediction:
         first, *others = self.members
         means, spreads = first.predict_many(offers)

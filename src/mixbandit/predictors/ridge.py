@@ -126,6 +126,10 @@ class RidgePerArm(_Ridge):
         told = [in_context(offer) for offer in offers]
         return self._learnt([int(arms[0]) for _, arms in told], [context for context, _ in told], rewards)
 
+    def contributions(self, offer: ArmsOffer) -> Array:
+        context, arms = in_context(offer)
+        return np.asarray(self.ridges.thetas[arms] * context)
+
     def for_arms(self, count: int) -> Self:
         return self._with(self.ridges.extended(max(count - len(self.ridges), 0)))
 
@@ -153,6 +157,15 @@ class SharedRidge(_Ridge):
 
     def after_many(self, offers: Sequence[ArmsOffer], rewards: Sequence[float]) -> Self:
         return self._learnt([0] * len(offers), [offer.rows[0] for offer in offers], rewards)
+
+    def means(self, offer: ArmsOffer) -> Array:
+        return np.asarray(offer.rows @ self.ridges.thetas[0])
+
+    def contributions(self, offer: ArmsOffer) -> Array:
+        if offer.context is None:
+            return super().contributions(offer)
+        parts = offer.rows * self.ridges.thetas[0]  # rows are products of each column of the context with each of arms
+        return np.asarray(parts.reshape(len(offer), len(offer.context), -1).sum(axis=2))
 
     def rescaled(self, context: Array, rows: Array) -> Self:
         if self.ridges.dim == 1 < rows.shape[1]:  # rows end with the number of the arm

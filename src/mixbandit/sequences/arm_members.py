@@ -250,7 +250,7 @@ class Members:
         known = self.arms
         if known.ridges is None or arm in known.own:
             return None
-        ridges, rule = known.ridges.after(arm, phi, reward), self.starts.ridge_only(arm)
+        ridges, rule = known.ridges.learnt(arm, phi, reward)[0], self.starts.ridge_only(arm)
         assert rule is not None
         radius, verdict, about = rule.examined(ridges, arm)
         if not rule.keeps_digits(about.size2):

@@ -11,6 +11,7 @@ from mixbandit.bandits.contextual.events import (
     DecisionCancelled,
     RewardTold,
 )
+from mixbandit.bandits.contextual.explanation import Explanation
 from mixbandit.bandits.contextual.intervals import Intervals
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Control",
     "DecidedInContext",
     "DecisionCancelled",
+    "Explanation",
     "Intervals",
     "Probabilities",
     "RewardTold",

@@ -42,9 +42,11 @@ from mixbandit.bandits.contextual.events import (
     ContextualEvent,
     DecisionCancelled,
     RewardTold,
+    decision,
     folded,
     rewarded,
 )
+from mixbandit.bandits.contextual.explanation import Explanation, explained
 from mixbandit.bandits.contextual.intervals import Intervals, ModelBased
 from mixbandit.bandits.contextual.roster import Roster, as_labels, as_roster
 from mixbandit.bandits.contextual.state import State
@@ -117,6 +119,7 @@ class ContextualBandit(Storable):
         self._state, self._journal, self._draws = state, journal, Draws(self.seed, by_id=by_id)
         self._runs, self.lock, self._mixing = Runs(), Lock(), Mixing(self.floor, self.control)
         self._models: dict[tuple[float, float | None], ModelBased] = {}
+        self._before = State.start(*self.origin)  # the state in which a decision was made, most often the last one
 
     def _join(self, journal: Journal) -> None:
         expected = "a journal such as MemoryJournal(), with append and since"
@@ -181,6 +184,7 @@ class ContextualBandit(Storable):
                 state = self._latest()
                 choice, event, after = decide(state, context, self._terms(state, wanted, 1, now))
                 if self._kept((event,), after):
+                    self._before = state
                     return choice
 
     @locked
@@ -256,6 +260,20 @@ class ContextualBandit(Storable):
         found = model.intervals(state, context, numbers, single=arm is not None)
         self._models = dict([*self._models.items(), (key, model)][-_MOST_MODELS:])
         return found
+
+    @locked
+    def explain(self, choice: ContextualChoice | str) -> Explanation:
+        """Why a choice, given as it is or by its id, was made: print it to read it, `plot()` it to see it.
+
+        The estimates are those of the moment of the choice. For other choices than the last one the events before it
+        are gone through again, which takes as long as loading.
+        """
+        self._catch_up()
+        event = decision(self._journal.since(0), _id_of(choice))
+        state = self._before
+        if state.seen != event.as_of:
+            state = folded(self, State.start(*self.origin), itertools.islice(self._journal.since(0), event.as_of))
+        return explained(state, event, event.read_by(self, state.features))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything, events included, to one file, atomically: `mixbandit.load` goes on from it."""

@@ -233,6 +233,14 @@ def folded(settings: Settings, state: State, events: Iterable[Any]) -> State:
     return state
 
 
+def decision(events: Iterable[Any], name: str) -> DecidedInContext:
+    """The decision with this id; InvalidInput if there is none."""
+    for event in events:
+        if isinstance(event, DecidedInContext) and event.id == name:
+            return event
+    raise InvalidInput(f"decision {shown(name)} is unknown: made by another bandit, or lost")
+
+
 def _check_reward(settings: Settings, reward: float) -> None:
     low, high = settings.reward_range
     if not low <= reward <= high:
