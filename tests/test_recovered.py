@@ -12,7 +12,7 @@ def recovered(rows, rewards):
     """The data of one arm, as its ridge regression gives them back."""
     ridges = Ridges(ALPHA, rows.shape[1]).extended(1)
     for row, reward in zip(rows, rewards, strict=True):
-        ridges = ridges.after(0, row, reward)
+        ridges = ridges.learnt(0, row, reward)[0]
     known = ridges.about(0)
     return Recovered(ridges.of(0), known.rewards, known.size2, known.slack).data
 

@@ -95,11 +95,11 @@ def test_statistics_follow_when_scales_change():
             ridges, changes = ridges.mapped(change), changes + 1
         seen.append(read)
         rewards.append(float(rng.random()))
-        ridges = ridges.after(0, features.row(read), rewards[-1])
+        ridges = ridges.learnt(0, features.row(read), rewards[-1])[0]
     assert changes < 15
     fresh = Ridges(0.1, features.dim).extended(1)
     for read, reward in zip(seen, rewards, strict=True):
-        fresh = fresh.after(0, features.row(read), reward)
+        fresh = fresh.learnt(0, features.row(read), reward)[0]
     for read in seen[:5]:
         found, expected = ridges.measured(features.row(read)), fresh.measured(features.row(read))
         assert np.allclose(found, expected, rtol=1e-9)
