@@ -87,7 +87,7 @@ def bayesian_bandits(policy_name: str) -> Callable[[Stream], Peer]:
         agent = bb.ContextualAgent(arms, policy, random_seed=0)
 
         def learn(place: int, arm: int, reward: float) -> None:
-            agent.update(stream.row(place), np.array([reward]))
+            agent.select_for_update(arm).update(stream.row(place), np.array([reward]))
 
         return Peer(lambda place: int(agent.pull(stream.row(place))[0]), learn)
 

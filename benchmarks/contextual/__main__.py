@@ -1,0 +1,71 @@
+"""Play contextual bandits and summarise what they earned: python -m benchmarks.contextual play|summary --help."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from mixbandit.paper.parallel import Workers, gather
+
+from . import tables, worlds
+from .play import COLUMNS, Settings, simulate
+from .players import PLAYERS
+from .summary import read, summarise
+
+SETS = {"development": tables.DEVELOPMENT, "held-out": tables.HELD_OUT, "simulators": tuple(worlds.SIMULATORS)}
+
+
+# Every time that anything held out was played.
+LOOKS = Path(__file__).parent / "looks.csv"
+
+
+def looked(worlds: list[str], players: list[tuple[str, str]]) -> None:
+    """Keep a record of a look at what is held out."""
+    who = "; ".join(f"{player} {options}" for player, options in players)
+    with LOOKS.open("a", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerow([f"{datetime.now(UTC):%Y-%m-%d}", len(worlds), who])
+
+
+def main() -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.contextual", description=__doc__)
+    parser.add_argument("what", choices=["play", "summary"], help="play what is missing, or read what was played")
+    parser.add_argument("--worlds", nargs="+", default=["development"], help=f"names, or sets: {', '.join(SETS)}")
+    parser.add_argument("--players", nargs="+", default=list(PLAYERS), choices=list(PLAYERS))
+    parser.add_argument("--options", nargs="+", default=["{}"], help="of mixbandit's player, as JSON; each is played")
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=2000)
+    parser.add_argument("--late", type=int, default=0, help="rounds until a reward is told")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--out", type=Path, default=Path("out/contextual"), help="runs; they are resumed from there")
+    parser.add_argument("--to", type=Path, default=Path("out/contextual/summary"), help="where tables are written")
+    given = parser.parse_args()
+    names = [name for part in given.worlds for name in SETS.get(part, (part,))]
+    players = [
+        (player, options)
+        for player in given.players
+        for options in (given.options if player == "mixbandit" else ["{}"])
+    ]
+    if given.what == "summary":
+        print(summarise(read(given.out, names, players, given.seeds, given.rounds, given.late), given.to))
+        return
+    if held_out := sorted(set(names) & set(tables.HELD_OUT)):
+        looked(held_out, players)
+    workers = Workers(given.jobs)
+    for player, options in players:
+        for name in names:
+            settings = Settings(name, player, options, given.rounds, given.late)
+
+            def show(done: int, label: str = settings.label) -> None:
+                print(f"\r{label}: {done} of {given.seeds}", end="", file=sys.stderr, flush=True)
+
+            where = {"folder": given.out, "workers": workers, "progress": show}
+            gather("contextual", simulate, settings, COLUMNS, given.seeds, **where)
+            print(file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
