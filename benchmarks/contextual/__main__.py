@@ -26,7 +26,7 @@ def looked(worlds: list[str], players: list[tuple[str, str]]) -> None:
     """Keep a record of a look at what is held out."""
     who = "; ".join(f"{player} {options}" for player, options in players)
     with LOOKS.open("a", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerow([f"{datetime.now(UTC):%Y-%m-%d}", len(worlds), who])
+        csv.writer(file, lineterminator="\n").writerow([f"{datetime.now(UTC):%Y-%m-%d}", " ".join(worlds), who])
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ may come much later.
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -33,7 +34,7 @@ def with_intercept(world: World) -> np.ndarray:
 
 def linear(world: World, seed: int, *, alpha: float, sampled: bool = False, ridge: float = 0.1) -> Player:
     """LinUCB (Li et al. 2010) or LinTS (Agrawal & Goyal 2013) in ten lines: one ridge regression an arm."""
-    x, rng, (arms, dim) = with_intercept(world), np.random.default_rng(seed), (world.rewards.shape[1], 0)
+    x, rng, arms = with_intercept(world), np.random.default_rng(seed), world.rewards.shape[1]
     dim = x.shape[1]
     inverse, b, theta = np.tile(np.eye(dim) / ridge, (arms, 1, 1)), np.zeros((arms, dim)), np.zeros((arms, dim))
 
@@ -84,10 +85,12 @@ def ours(world: World, seed: int, **options: Any) -> Player:
 
     `members`, such as ["ridge 1", "cosines 60"], are those of an ensemble; `rule`, such as "Optimistic 0.5".
     """
+    if unknown := sorted(options.keys() - {"floor", "rule", "members"}):
+        raise ValueError(f"unknown options: {', '.join(unknown)}")
     given: dict[str, Any] = {name: options[name] for name in ("floor",) if name in options}
     if "rule" in options:
         name, *numbers = options["rule"].split()
-        given["rule"] = getattr(rules, name)(*map(float, numbers))
+        given["rule"] = getattr(rules, name)(*map(json.loads, numbers))
     if "members" in options:
         members = [_member(*each.split()) for each in options["members"]]
         given["predictor"] = members[0] if len(members) == 1 else predictors.Ensemble(members)
@@ -103,10 +106,13 @@ def ours(world: World, seed: int, **options: Any) -> Player:
     return Player(choose, lambda t, arm, reward: bandit.tell(open_.pop(t), reward))
 
 
-def _member(kind: str, number: str, ridge: str = "1") -> predictors.Predictor:
-    if kind == "ridge":
-        return predictors.RidgePerArm(ridge=float(number))
-    return predictors.CosinesPerArm(cosines=int(number), ridge=float(ridge))
+def _member(kind: str, *numbers: str) -> predictors.Predictor:
+    """`ridge 1` has a ridge, `cosines 60 1` a number of cosines and perhaps a ridge."""
+    if kind == "ridge" and len(numbers) == 1:
+        return predictors.RidgePerArm(ridge=float(numbers[0]))
+    if kind == "cosines" and len(numbers) in (1, 2):
+        return predictors.CosinesPerArm(int(numbers[0]), ridge=float((*numbers, "1")[1]))
+    raise ValueError(f"unknown member: {' '.join((kind, *numbers))}")
 
 
 def vowpal_wabbit(options: str) -> Callable[[World, int], Player]:

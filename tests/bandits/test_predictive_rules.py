@@ -56,6 +56,9 @@ def test_arms_that_tie_are_as_probable():
     found = shares(InverseGap(30.0), [0.3, 0.3, 0.1, 0.3])
     assert found[0] == found[1] == found[3] > found[2] == pytest.approx(1 / (4 + 30 * 0.2))
     np.testing.assert_allclose(shares(Thompson(), [0.3, 0.3, 0.1, 0.3], np.zeros(4)), [1 / 3, 1 / 3, 0, 1 / 3])
+    for rule in (Greedy(), Thompson(), InverseGap(30.0)):  # but for rounding
+        found = shares(rule, [0.3, 0.1 + 0.2, -0.5, -0.9], np.zeros(4))
+        assert found[0] == found[1] > 0.45
 
 
 @pytest.mark.parametrize("scale", [0.3, 1.0, 2.0])
@@ -99,6 +102,7 @@ def test_files_of_earlier_versions_have_thompson_sampling_without_settings():
         (lambda: Thompson(draws=0), "draws"),
         (lambda: InverseGap(0.0), "gamma"),
         (lambda: InverseGap(1.0, -0.5), "exponent"),
+        (lambda: InverseGap(1.0, 1.5), "exponent"),
     ],
 )
 def test_settings_are_checked(make, message):

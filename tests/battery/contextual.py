@@ -18,6 +18,7 @@ from mixbandit.bandits.contextual import DecidedInContext
 from mixbandit.bandits.contextual.events import folded
 from mixbandit.bandits.contextual.state import State
 from mixbandit.errors import MixbanditError
+from mixbandit.predictors import Ensemble
 from mixbandit.search import Selection
 from mixbandit.storage import record
 from tests.bandits.contextual.worlds import behaviour, everything
@@ -454,10 +455,14 @@ class BanditLife(Life):
         state, account = self.bandit.state, self.account
         contexts = {e.id: e.context for e in self.bandit.journal.since(0) if isinstance(e, DecidedInContext)}
         numbers = np.arange(len(account.arms))
-        rows, told = {name: state.features.row(read) for name, read in contexts.items()}, account.told
+        rows = {name: state.features.row(read) for name, read in contexts.items()}
+        told = [(name, (reward - LOW) / (HIGH - LOW)) for name, reward in account.told]  # as predictors know them
         described = state.roster.rows
         query = rows[account.ids[-1]]
-        found = state.predictor.predict(state.offer(query, numbers, tuple(account.arms))).mean
+        predictor, ridge = state.predictor, self.bandit.origin[2]
+        if isinstance(predictor, Ensemble):  # whose first member is a ridge regression, too
+            predictor, ridge = predictor.members[0], ridge.members[0]
+        found = predictor.predict(state.offer(query, numbers, tuple(account.arms))).mean
         for number, arm in enumerate(account.arms):
             if described is None:
                 own = [(rows[name], reward) for name, reward in told if account.played[name] == arm]
@@ -467,7 +472,7 @@ class BanditLife(Life):
                 own = [(np.kron(rows[name], described[arms[name]]), reward) for name, reward in told]
                 x = np.kron(query, described[number])
             phi = np.array([row for row, _ in own]).reshape(-1, len(x))
-            gram = phi.T @ phi + self.bandit.origin[2].ridge * np.eye(len(x))
+            gram = phi.T @ phi + ridge.ridge * np.eye(len(x))
             expected = x @ np.linalg.solve(gram, phi.T @ np.array([reward for _, reward in own]))
             scale = max(1.0, float(np.linalg.norm(x)))
             assert abs(found[number] - expected) <= 1e-6 * scale, (arm, found[number], expected)

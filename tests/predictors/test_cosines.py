@@ -92,7 +92,7 @@ def test_it_learns_what_is_not_linear():
 def test_a_change_of_scale_changes_no_prediction_once_the_cosines_stand(n):
     """Before, frequencies are made for the new scale, as if it had been known."""
     x, arms, rewards = world(n + 3)
-    change = np.array([[1.0, 0.0, 0.0], [-0.7, 2.0, 0.0], [0.3, 0.0, 0.05], [0.0, 0.0, 0.0]])
+    change = np.array([[1.0, 0.0, 0.0], [-0.7, 2.0, 0.0], [0.3, 0.0, 0.5], [0.0, 0.0, 0.0]])
     before = taught(begun(), x[:n], arms[:n], rewards[:n])
     after = before.rescaled(change, np.eye(1))
     if n > 128:
@@ -110,6 +110,34 @@ def test_a_change_of_scale_changes_no_prediction_once_the_cosines_stand(n):
         np.testing.assert_allclose(after.frequencies * unit, other.frequencies, rtol=1e-12)
     with pytest.raises(InvalidInput, match="cannot go on with those of 2"):
         after.rescaled(np.eye(3, 2), np.eye(1))
+
+
+def test_a_scale_that_grows_a_lot_leaves_no_noise():
+    """A number that had hardly varied, and then does: its old unit was tiny."""
+    x, arms, rewards = world(200)
+    x[:, 2] = 0.0
+    before = taught(begun(), x, arms, rewards)
+    for stretch in (1e-3, 1e-13):
+        after = before.rescaled(np.diag([1.0, 1.0, stretch]), np.eye(1))
+        norms = np.linalg.norm(after.frequencies, axis=0)
+        assert norms[2] <= 2.0 * norms[1]
+        for context in x[:5]:  # where the number was as always, nothing changes
+            np.testing.assert_allclose(after.predict(offer(context)), before.predict(offer(context)), rtol=1e-9)
+        moved = after.means(offer(x[0] + [0.0, 0.0, 0.1])) - after.means(offer(x[0]))
+        assert 0.0 < np.abs(moved).max() < 0.2
+
+
+def test_a_column_that_was_always_the_same_and_is_moved_changes_nothing():
+    x, arms, rewards = world(200)
+    x[:, 2] = 0.0
+    before = taught(begun(), x, arms, rewards)
+    change = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [-0.7, 0.0, 0.0]])
+    for context in x[:5]:
+        np.testing.assert_allclose(
+            before.rescaled(change, np.eye(1)).predict(offer(change @ context)),
+            before.predict(offer(context)),
+            rtol=1e-9,
+        )
 
 
 def test_arms_that_come_late_know_nothing():

@@ -34,10 +34,12 @@ def taught(predictor, n=150):
 
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 1.0])
-def test_weights_follow_bayes_rule(share):
+@pytest.mark.parametrize("prior", [None, [3.0, 1.0, 0.1]])
+def test_weights_follow_bayes_rule(share, prior):
     members, rewards = [(0.2, 0.1), (0.5, 0.4), (0.9, 0.01)], np.random.default_rng(0).uniform(size=40)
-    predictor = Ensemble([Fixed(*each) for each in members], noise=0.3, share=share)
-    weights, errors = np.full(3, 1 / 3), 0.0
+    predictor = Ensemble([Fixed(*each) for each in members], noise=0.3, share=share, prior=prior)
+    first = np.full(3, 1 / 3) if prior is None else np.array(prior) / np.sum(prior)
+    weights, errors = first, 0.0
     for n, reward in enumerate(rewards):
         mean, spread = predictor.predict(offer([1.0]))
         np.testing.assert_allclose(mean, weights @ [m for m, _ in members], rtol=1e-12)
@@ -48,7 +50,7 @@ def test_weights_follow_bayes_rule(share):
         predictor = found.after
         errors += (reward - mean[0]) ** 2 * level2 / (level2 + (weights @ [s for _, s in members]) ** 2)
         weights = weights * [norm.pdf(reward, m, np.sqrt(level2 + s * s)) for m, s in members]
-        weights = (1.0 - share) * weights / weights.sum() + share / 3
+        weights = (1.0 - share) * weights / weights.sum() + share * first
         np.testing.assert_allclose(predictor.weights, weights, rtol=1e-9)
     assert predictor.errors == pytest.approx(errors)
 
@@ -84,8 +86,35 @@ def test_rewards_that_nothing_explains_leave_the_weights_finite():
     assert np.isfinite(predictor.predict(offer([1.0])).mean).all()
 
 
+class Broken(Fixed):
+    """Returns what no predictor may return."""
+
+    def __init__(self, found):
+        super().__init__(0.0, 0.0)
+        self.found = found
+
+    def predict(self, offer):
+        return self.found
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        (np.zeros(3), np.ones(3)),
+        [0.0] * 3,
+        None,
+        Prediction(np.zeros(2), np.zeros(2)),
+        Prediction([0.0] * 3, [0.0] * 3),
+    ],
+)
+def test_members_that_return_nonsense_are_refused(found):
+    for members in ([Broken(found), Fixed(0.0, 1.0)], [Fixed(0.0, 1.0), Broken(found)]):
+        with pytest.raises(InvalidInput, match=r"must return a Prediction|must predict a mean"):
+            Ensemble(members).predict(offer([1.0]))
+
+
 def test_stored():
-    predictor = taught(begun(share=0.1))
+    predictor = taught(begun(share=0.1, prior=[1.0, 2.0, 3.0]))
     again = Predictor.family.load(predictor.state_dict())
     x = offer(world(1, seed=3)[0][0])
     np.testing.assert_array_equal(taught(again).predict(x), taught(predictor).predict(x))
@@ -103,6 +132,8 @@ def test_stored():
         (lambda: Ensemble(RidgePerArm()), "members"),
         (lambda: Ensemble([RidgePerArm()], noise=0.0), "noise"),
         (lambda: Ensemble([RidgePerArm()], share=-0.1), "share"),
+        (lambda: Ensemble([RidgePerArm()], prior=[0.5, 0.5]), "a weight for each of 1 members, got 2"),
+        (lambda: Ensemble([RidgePerArm()], prior=[0.0]), "prior"),
     ],
 )
 def test_settings_are_checked(make, message):

@@ -43,15 +43,21 @@ def contextual_bandit(load: Contexts) -> Step:
     return _front(load, list(load.contexts))
 
 
+def one_linear_predictor(load: Contexts) -> Step:
+    """Our front with one ridge regression per arm, as the ten lines have."""
+    predictors: Any = importlib.import_module("mixbandit.predictors")
+    return _front(load, list(load.contexts), predictor=predictors.RidgePerArm())
+
+
 def contextual_bandit_dicts(load: Contexts) -> Step:
     """Our front with its defaults, from dicts."""
     names = [f"x{i}" for i in range(load.d)]
     return _front(load, [dict(zip(names, row, strict=True)) for row in load.contexts.tolist()])
 
 
-def _front(load: Contexts, contexts: list[Any]) -> Step:
+def _front(load: Contexts, contexts: list[Any], **options: Any) -> Step:
     labels = [f"arm {k}" for k in range(load.arms)]
-    bandit = importlib.import_module("mixbandit").ContextualBandit(arms=labels, reward_range=(0, 1), rng=0)
+    bandit = importlib.import_module("mixbandit").ContextualBandit(arms=labels, reward_range=(0, 1), rng=0, **options)
     rewards, numbers = load.rewards, {label: k for k, label in enumerate(labels)}
 
     def step(t: int) -> float:
@@ -138,6 +144,7 @@ def disjoint(peer: Callable[[Stream], Peer]) -> Callable[[Contexts], Step]:
 FLOOR = Player("ten-line LinUCB", "numpy", linucb)
 AMM = Player("AMM-UCB on Blocks", "mixbandit", on_blocks(closed_form=True))
 OURS = (
+    Player("ContextualBandit, linear", "mixbandit", one_linear_predictor),
     Player("ContextualBandit", "mixbandit", contextual_bandit),
     AMM,
     Player("CMM-UCB on Blocks", "mixbandit", on_blocks(closed_form=False)),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import abc
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from mixbandit._checks import Array
+from mixbandit._checks import Array, shown
+from mixbandit.errors import InvalidInput
 from mixbandit.search import ArmsOffer
 from mixbandit.storage import Family, Remembering
 
@@ -18,6 +20,31 @@ class Prediction(NamedTuple):
 
     mean: Array  # (K,)
     spread: Array  # (K,), a standard deviation of the mean
+
+
+def checked_prediction(found: Any, shape: tuple[int, ...]) -> Prediction:
+    """A prediction of this shape; InvalidInput if it is something else, or not finite."""
+    try:
+        mean, spread = found
+        fits = isinstance(found, Prediction) and mean.shape == shape == spread.shape
+    except (AttributeError, TypeError, ValueError):
+        fits = False
+    # NaN and infinity in either make the product of both so; a product that overflows is looked at again.
+    if not fits or not (math.isfinite(np.vdot(mean, spread)) or np.isfinite(found).all()):
+        raise InvalidInput(
+            f"a predictor must return a Prediction of {' × '.join(map(str, shape))} finite means and spreads, got "
+            f"{shown(found)}"
+        )
+    checked: Prediction = found
+    return checked
+
+
+def checked_contributions(found: Any, offer: ArmsOffer) -> Array:
+    """Contributions (K, d) of the columns of the context; InvalidInput if they are something else, or not finite."""
+    shape = (len(offer), 0 if offer.context is None else len(offer.context))
+    if getattr(found, "shape", None) != shape or not np.isfinite(found).all():
+        raise InvalidInput(f"contributions must be {shape[0]} × {shape[1]} finite numbers, got {shown(found)}")
+    return np.asarray(found, dtype=np.float64)
 
 
 class Scored(NamedTuple):
@@ -30,6 +57,8 @@ class Scored(NamedTuple):
 
 class Predictor(Remembering, abc.ABC):
     """A value that predicts rewards: `after` returns another one. It may be wrong; bounds come from elsewhere.
+
+    A ContextualBandit takes rewards from their range to [0, 1] before a predictor learns them.
 
     To be stored it states its `kind`, the `schema` of its settings, and the form of what it has learnt, its `memory`.
     """

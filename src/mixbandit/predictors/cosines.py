@@ -9,7 +9,7 @@
 
 Frequencies must fit the scale of the contexts, which becomes known with the first of them. So the first rewards are
 kept, and learnt again whenever the scale changes. After that the cosines stay as they are, as functions of what a
-context was before it was scaled.
+context was before it was scaled: numbers that drift far from the first ones, such as dates, are poorly told apart.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ from mixbandit.search import ArmsOffer
 
 # Rewards that are learnt again when the scale changes.
 _EARLY = 128
+# A column's frequencies may be this many times as large as they were drawn.
+_FINEST = 4.0
 _MOST_COSINES = 10_000
 
 
@@ -56,7 +58,7 @@ class CosinesPerArm(Predictor):
     })  # fmt: skip
     memory = record({
         "ridges": RIDGES, "errors": real(nonnegative), "count": count, "frequencies": array(None, None),
-        "contexts": array(None, None), "arms": list_of(count), "rewards": array(None),
+        "unit": real(positive), "contexts": array(None, None), "arms": list_of(count), "rewards": array(None),
     })  # fmt: skip
 
     def __init__(
@@ -69,6 +71,7 @@ class CosinesPerArm(Predictor):
         self.ridges, self.errors, self.count = Ridges(self.ridge, self.cosines + 1, apart=True).extended(1), 0.0, 0
         # At first the intercept is all that contexts have.
         self.frequencies: Array = np.zeros((self.cosines, 1))
+        self.unit = 1.0  # ℓ√v
         self.early: tuple[_Early, ...] = ()
         self._latest: tuple[Any, Any, Any] = (None, None, None)  # a context, frequencies, and the features they make
 
@@ -101,11 +104,27 @@ class CosinesPerArm(Predictor):
         if self.count <= _EARLY:
             early = tuple(each._replace(context=context @ each.context) for each in self.early)
             return self._with(early=early)._refitted(now)
-        # What was xW is still so. New columns, which were 0 until now, get frequencies of their own.
-        back = np.linalg.pinv(context)
-        old = context @ back
-        fresh = self._drawn(now) * (np.linalg.norm(self.frequencies) / math.sqrt(self.frequencies.size))
-        return self._with(frequencies=self.frequencies @ back + fresh @ (np.eye(now) - old))
+        return self._with(frequencies=self._moved(context))
+
+    def _moved(self, change: Array) -> Array:
+        """The frequencies once x is Ax, for A = `change`: what Wx was for contexts before it still is.
+
+        Each row of A but the first, of the intercept, stretches and shifts one column. One that would become much finer
+        than the others is drawn anew: its old unit was far too small, and cosines would turn to noise.
+        """
+        new = self._drawn(len(change)) / self.unit
+        new[:, 0] = self.frequencies[:, 0]
+        finest = _FINEST * math.sqrt(self.cosines) / self.unit
+        for column in range(1, len(change)):
+            stretch, shift = change[column, 1:], change[column, 0]
+            before = 1 + int(np.abs(stretch).argmax()) if stretch.any() else 0
+            if before:
+                kept = self.frequencies[:, before] / change[column, before]
+                if not np.linalg.norm(kept) <= finest:
+                    continue
+                new[:, column] = kept
+            new[:, 0] -= new[:, column] * shift  # where nothing was before, the shift is all that contexts have
+        return new
 
     @property
     def _noise(self) -> float:
@@ -152,6 +171,7 @@ class CosinesPerArm(Predictor):
         new = self._with(
             ridges=Ridges(self.ridge, self.cosines + 1, apart=True).extended(len(self.ridges)),
             frequencies=self._drawn(columns) / unit,
+            unit=unit,
             errors=0.0,
         )
         for context, arm, reward in self.early:
@@ -168,7 +188,7 @@ class CosinesPerArm(Predictor):
         columns = self.frequencies.shape[1]
         return {
             "ridges": self.ridges.state_dict(), "errors": self.errors, "count": self.count,
-            "frequencies": self.frequencies,
+            "frequencies": self.frequencies, "unit": self.unit,
             "contexts": np.reshape([each.context for each in self.early], (-1, columns)),
             "arms": [each.arm for each in self.early], "rewards": np.array([each.reward for each in self.early]),
         }  # fmt: skip
@@ -189,6 +209,6 @@ class CosinesPerArm(Predictor):
             raise InvalidInput("what random cosines have learnt does not fit their settings")
         early = tuple(_Early(x, arm, reward) for x, arm, reward in zip(contexts, arms, rewards.tolist(), strict=True))
         return self._with(
-            ridges=ridges, errors=memory["errors"], count=memory["count"], frequencies=memory["frequencies"],
-            early=early,
+            ridges=ridges, errors=memory["errors"], count=memory["count"], early=early,
+            frequencies=memory["frequencies"], unit=memory["unit"],
         )  # fmt: skip

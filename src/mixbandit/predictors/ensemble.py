@@ -5,7 +5,7 @@
 | m_j, s_j | mean and spread that member j predicted of a reward before it came |
 | s² = (s₀² + Σ e²/(1 + m̄²)) / (1 + n) | the noise level |
 | p_j = N(r; m_j, s² + s_j²) | the density of the reward |
-| w_j ← (1 − a)·w_j p_j/Σ_i w_i p_i + a/M | weights; with a > 0, the best member may change (Herbster & Warmuth 1998) |
+| w_j ← (1 − a)·w_j p_j/Σ_i w_i p_i + a·π_j | weights, from π_j on; with a > 0, the best member may change |
 """
 
 from __future__ import annotations
@@ -17,10 +17,36 @@ from typing import Any, Self
 import numpy as np
 
 from mixbandit._checks import Array, as_items, instance_of, nonnegative, positive, shown
-from mixbandit._schema import count, list_of, real, record
+from mixbandit._schema import count, list_of, optional, real, record
 from mixbandit.errors import InvalidInput
-from mixbandit.predictors.base import Prediction, Predictor, Scored
+from mixbandit.predictors.base import (
+    Prediction,
+    Predictor,
+    Scored,
+    checked_contributions,
+    checked_prediction,
+)
 from mixbandit.search import ArmsOffer
+
+
+def _as_prior(prior: Sequence[float], members: int) -> list[float]:
+    """A weight for each member."""
+    given = [positive(weight, "a weight of prior") for weight in as_items(prior, "prior", "a list of weights")]
+    if len(given) != members:
+        raise InvalidInput(f"prior must have a weight for each of {members} members, got {len(given)}")
+    return given
+
+
+def _means(member: Predictor, offer: ArmsOffer) -> Array:
+    """What a member expects, which may be anything if users wrote it."""
+    try:
+        found = member.means(offer)
+        fits = found.shape == (len(offer),)
+    except AttributeError:
+        fits = False
+    if not fits:
+        raise InvalidInput(f"{type(member).__name__}, a member of an Ensemble, must predict a mean for every arm")
+    return found
 
 
 def _share(value: float, name: str) -> float:
@@ -31,15 +57,29 @@ class Ensemble(Predictor):
     """A weighted mean of what its members predict, with the spread of the first.
 
     Weights follow Bayes' rule: a member counts as much as its predictions of rewards, each made before the reward was
-    learnt, were good. After every reward a `share` of the weight is spread evenly, so that members that learn slowly
-    can overtake others. `noise` is the noise level that is expected before any reward, and counts as one reward.
+    learnt, were good. They begin with `prior`, or even, and after every reward a `share` of them goes back to that, so
+    that the best member may change (Herbster & Warmuth 1998). `noise` is the noise level that is expected before any
+    reward, and counts as one reward.
     """
 
     kind = "Ensemble"
-    schema = record({"members": list_of(Predictor.family, least=1), "noise": real(positive), "share": real(_share)})
+    schema = record(
+        {
+            "members": list_of(Predictor.family, least=1),
+            "noise": real(positive),
+            "share": real(_share),
+            "prior": optional(list_of(real(positive))),
+        }
+    )
     memory = record({"weights": list_of(real(nonnegative)), "errors": real(nonnegative), "count": count})
 
-    def __init__(self, members: Sequence[Predictor], noise: float = 0.5, share: float = 0.01) -> None:
+    def __init__(
+        self,
+        members: Sequence[Predictor],
+        noise: float = 0.5,
+        share: float = 0.0001,
+        prior: Sequence[float] | None = None,
+    ) -> None:
         given = as_items(members, "members", "a list of predictors")
         if not given:
             raise InvalidInput("an Ensemble needs at least one member, got none")
@@ -47,28 +87,31 @@ class Ensemble(Predictor):
             instance_of(member, Predictor, "a member", "a Predictor such as RidgePerArm()")
         self.members: tuple[Predictor, ...] = tuple(given)
         self.noise, self.share = positive(noise, "noise"), _share(share, "share")
-        self.weights: list[float] = [1.0 / len(given)] * len(given)
+        self.prior = None if prior is None else _as_prior(prior, len(given))
+        first = self.prior or [1.0] * len(given)
+        self._first = [weight / sum(first) for weight in first]
+        self.weights: list[float] = self._first
         self.errors, self.count = 0.0, 0
 
     def predict(self, offer: ArmsOffer) -> Prediction:
         first, *others = self.members
-        mean, spread = first.predict(offer)
-        return Prediction(self._mixed(mean, [other.means(offer) for other in others]), spread)
+        mean, spread = checked_prediction(first.predict(offer), (len(offer),))
+        return Prediction(self._mixed(mean, [_means(other, offer) for other in others]), spread)
 
     def means(self, offer: ArmsOffer) -> Array:
-        mean, *others = (member.means(offer) for member in self.members)
+        mean, *others = (_means(member, offer) for member in self.members)
         return self._mixed(mean, others)
 
     def contributions(self, offer: ArmsOffer) -> Array:
-        each = [member.contributions(offer) for member in self.members]
+        each = [checked_contributions(member.contributions(offer), offer) for member in self.members]
         return np.asarray(sum(weight * part for weight, part in zip(self.weights, each, strict=True)))
 
     def predict_many(self, offers: Sequence[ArmsOffer]) -> Prediction:
         first, *others = self.members
-        means, spreads = first.predict_many(offers)
+        means, spreads = checked_prediction(first.predict_many(offers), (len(offers), len(offers[0])))
         return Prediction(
             np.array([
-                self._mixed(mean, [other.means(offer) for other in others])
+                self._mixed(mean, [_means(other, offer) for other in others])
                 for mean, offer in zip(means, offers, strict=True)
             ]),
             spreads,
@@ -109,11 +152,11 @@ class Ensemble(Predictor):
         total = sum(likely)
         if not total:  # the only members with a weight predicted so badly that it is lost to rounding
             likely, total = self.weights, 1.0
-        kept, even = (1.0 - self.share) / total, self.share / len(likely)
+        kept, back = (1.0 - self.share) / total, self.share
         error = reward - mean
         new = self._with(
             members=tuple(each.after for each in found),
-            weights=[kept * each + even for each in likely],
+            weights=[kept * each + back * first for each, first in zip(likely, self._first, strict=True)],
             errors=self.errors + error * error * noise2 / (noise2 + spread * spread),
             count=self.count + 1,
         )

@@ -143,29 +143,33 @@ class SharedRidge(_Ridge):
     kind = "SharedRidge"
 
     def predict(self, offer: ArmsOffer) -> Prediction:
-        rows, ridges = offer.rows, self.ridges
-        if rows.shape[1] != ridges.dim:
-            raise InvalidInput(f"SharedRidge knows rows of {ridges.dim} features, and not of {rows.shape[1]}")
-        mean, w = ridges.measured_rows(0, rows)
+        mean, w = self.ridges.measured_rows(0, self._rows(offer))
         return Prediction(mean, self.spread * np.sqrt(w))
 
     def after(self, offer: ArmsOffer, arm: int, reward: float) -> Self:
-        return self._learnt_one(0, offer.rows[arm], reward)[0]
+        return self._learnt_one(0, self._rows(offer)[arm], reward)[0]
 
     def scored(self, offer: ArmsOffer, arm: int, reward: float) -> Scored:
-        return self._scored_one(0, offer.rows[arm], reward)
+        return self._scored_one(0, self._rows(offer)[arm], reward)
 
     def after_many(self, offers: Sequence[ArmsOffer], rewards: Sequence[float]) -> Self:
-        return self._learnt([0] * len(offers), [offer.rows[0] for offer in offers], rewards)
+        return self._learnt([0] * len(offers), [self._rows(offer)[0] for offer in offers], rewards)
 
     def means(self, offer: ArmsOffer) -> Array:
-        return np.asarray(offer.rows @ self.ridges.thetas[0])
+        return np.asarray(self._rows(offer) @ self.ridges.thetas[0])
 
     def contributions(self, offer: ArmsOffer) -> Array:
         if offer.context is None:
             return super().contributions(offer)
-        parts = offer.rows * self.ridges.thetas[0]  # rows are products of each column of the context with each of arms
+        # A row has the products of each column of the context with each feature of the arm.
+        parts = self._rows(offer) * self.ridges.thetas[0]
         return np.asarray(parts.reshape(len(offer), len(offer.context), -1).sum(axis=2))
+
+    def _rows(self, offer: ArmsOffer) -> Array:
+        rows = offer.rows
+        if rows.shape[1] != self.ridges.dim:
+            raise InvalidInput(f"SharedRidge knows rows of {self.ridges.dim} features, and not of {rows.shape[1]}")
+        return rows
 
     def rescaled(self, context: Array, rows: Array) -> Self:
         if self.ridges.dim == 1 < rows.shape[1]:  # rows end with the number of the arm
@@ -177,5 +181,5 @@ def in_context(offer: ArmsOffer) -> tuple[Array, Any]:
     """The context of an offer, and the numbers of its arms."""
     context, arms = offer.context, offer.arms
     if context is None or arms is None:
-        raise InvalidInput("RidgePerArm predicts for numbered arms in a context: use it in a ContextualBandit")
+        raise InvalidInput("this predictor knows numbered arms in a context: use it in a ContextualBandit")
     return context, arms

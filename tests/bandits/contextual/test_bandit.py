@@ -22,7 +22,7 @@ from mixbandit.bandits.rules import (
     Uniform,
 )
 from mixbandit.errors import InvalidInput, NotStorable
-from mixbandit.predictors import Prediction, Predictor, RidgePerArm, SharedRidge
+from mixbandit.predictors import CosinesPerArm, Ensemble, Prediction, Predictor, RidgePerArm, SharedRidge
 from mixbandit.search import Selection, Shares
 from mixbandit.storage import record
 from tests.bandits.contextual.worlds import behaviour, contexts, everything, lived, make
@@ -143,6 +143,28 @@ def test_arms_come_and_go_and_a_removed_one_still_learns():
         bandit.state.offer(np.ones(bandit.state.features.dim), np.arange(4), "abcd")
     )
     assert prediction.mean[1] > 0.1
+
+
+@pytest.mark.parametrize("predictor", [None, RidgePerArm(), Ensemble([CosinesPerArm(30)])])
+@pytest.mark.parametrize("rule", [None, Thompson(), InverseGap()])
+def test_decisions_do_not_depend_on_where_the_range_of_rewards_lies(predictor, rule):
+    """Predictors know rewards in [0, 1]: estimates of arms without rewards would be odd otherwise."""
+    played = {}
+    for low, high in ((0.0, 1.0), (-1024.0, -1023.0), (4096.0, 4112.0), (0.0, 2.0**-40)):
+        bandit = mb.ContextualBandit(3, (low, high), predictor=predictor, rule=rule, rng=0)
+        arms, rng = [], np.random.default_rng(1)
+        for context in contexts(150):
+            choice = bandit.ask(context)
+            arms.append(choice.arm)
+            bandit.tell(choice, low + (high - low) * (float(rng.integers(8)) + choice.arm) / 16.0)
+        found = bandit.explain(choice)
+        assert low <= found.estimate.min() + 0.3 * (high - low)
+        assert found.estimate.max() <= high + 0.3 * (high - low)
+        for arm, estimate in zip(found.arms, found.estimate, strict=True):
+            total = sum(found.contributions[arm].values())
+            assert total == pytest.approx(estimate, rel=1e-9, abs=1e-9 * (high - low))
+        played[low] = arms
+    assert len({tuple(arms) for arms in played.values()}) == 1
 
 
 def test_labels_are_texts_or_numbers():
@@ -282,7 +304,8 @@ def test_features_of_arms_count_as_they_are_in_the_scale_of_all_arms_at_the_star
 @pytest.mark.parametrize("with_features", [False, True])
 def test_what_is_learnt_is_a_dense_ridge_regression_in_the_scale_of_now(with_features):
     arms = {"a": [1.0, 2.0], "b": [0.0, 1.0], "c": [2.0, 5.0]} if with_features else ["a", "b", "c"]
-    bandit, rng = mb.ContextualBandit(arms, floor=0.5, rng=2), np.random.default_rng(3)
+    predictor, rng = SharedRidge() if with_features else RidgePerArm(), np.random.default_rng(3)
+    bandit = mb.ContextualBandit(arms, predictor=predictor, floor=0.5, rng=2)
     given, told = [], []
     for t in range(150):
         context = [float(rng.normal(3.0, 2.0)), float(rng.lognormal(2.0)), float(t % 3 == 0)]

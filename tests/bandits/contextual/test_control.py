@@ -84,6 +84,23 @@ def test_what_is_stored_of_a_control_is_checked():
     assert mb.ContextualBandit.from_state_dict(state).control is None
 
 
+def test_groups_that_do_not_fit_the_control_are_found():
+    bandit = lived(make(control=mb.Control("b", share=0.3)))
+    state = bandit.state_dict()
+    for change in (
+        {"control": None},
+        {"control": {"arm": "c", "share": 0.3}},
+        {"events": [{**e, "group": "control"} if "group" in e else e for e in state["events"]]},
+        {"events": [{**e, "group": None} if "group" in e else e for e in state["events"]]},
+    ):
+        with pytest.raises(DamagedState, match=r"another control|other arms"):
+            mb.ContextualBandit.from_state_dict({**state, **change})
+    journal = mb.bandits.MemoryJournal()
+    make(control=mb.Control("b", share=0.3), journal=journal).ask({"x": 1.0})
+    with pytest.raises(DamagedState, match="another control"):
+        make(journal=journal)
+
+
 @pytest.mark.parametrize(
     ("control", "message"),
     [

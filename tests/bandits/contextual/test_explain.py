@@ -1,5 +1,7 @@
 """Explanations: what was expected when a choice was made, and which features said so."""
 
+import io
+
 import numpy as np
 import pytest
 
@@ -7,12 +9,12 @@ import mixbandit as mb
 from mixbandit.bandits.contextual.explanation import OTHER
 from mixbandit.bandits.rules import Optimistic, Uniform
 from mixbandit.errors import InvalidInput
-from mixbandit.predictors import CosinesPerArm, Ensemble, Prediction, Predictor, RidgePerArm, SharedRidge
+from mixbandit.predictors import CosinesPerArm, Prediction, Predictor, RidgePerArm, SharedRidge
 from tests.bandits.contextual.worlds import contexts, make
 
 PREDICTORS = {
     "default": None,
-    "ensemble": Ensemble([RidgePerArm(1.0), CosinesPerArm(20)]),
+    "ridge": RidgePerArm(),
     "cosines": CosinesPerArm(20),
 }
 
@@ -54,7 +56,7 @@ def test_estimates_are_those_of_the_moment(name):
 
 
 def test_contributions_of_a_linear_model_are_coefficients_times_features():
-    bandit, _, _ = played(60)
+    bandit, _, _ = played(60, RidgePerArm())
     choice = bandit.ask({"tokens": 900.0, "topic": "code", "urgent": True})
     state, found = bandit.state, bandit.explain(choice)
     row = state.features.row(state.features.read({"tokens": 900.0, "topic": "code", "urgent": True}))
@@ -82,18 +84,18 @@ def test_contributions_where_arms_have_features():
 def test_the_words_say_why():
     bandit, choices, _ = played(120, rule=Optimistic(0.0), floor=0.0)
     text = str(bandit.explain(choices[-2]))
-    assert "was chosen with probability 1, after 78 rewards: its estimate was the highest, by" in text
+    assert "was chosen with probability 1, after 78 rewards. Its estimate was the highest, by" in text
     assert "adds up from" in text
     assert text.endswith("Nothing about them is proven.")
     bandit, choices, _ = played(120, rule=Uniform())
     lower = next(c for c in choices[60:] if bandit.explain(c).margin < 0.0)
-    assert "although the estimate of" in str(bandit.explain(lower))
+    assert "The estimate for" in str(bandit.explain(lower))
     bandit, choices, _ = played(60, control=mb.Control("a", share=0.5))
     control = next(choice for choice in choices if choice.group == "control")
     assert "as the control, whatever was expected" in str(bandit.explain(control))
     alone = bandit.explain(bandit.ask(contexts(1)[0], arms=["b"]))
     assert (alone.runner_up, alone.margin) == (None, None)
-    assert "no other arm was eligible" in str(alone)
+    assert "No other arm was eligible" in str(alone)
     first = make()
     assert "were equal" in str(first.explain(first.ask({"x": 1.0})))
 
@@ -111,7 +113,7 @@ def test_many_arms_and_features_are_cut_short():
 
 
 def test_pictures():
-    bandit, choices, _ = played(60, PREDICTORS["ensemble"])
+    bandit, choices, _ = played(60, PREDICTORS["default"])
     for choice in (choices[-1], bandit.ask(contexts(1)[0], arms=["b"])):
         left, right = bandit.explain(choice).plot().axes
         assert left.get_title() == f"{choice.arm} was chosen"
@@ -136,6 +138,24 @@ def test_batches_and_arms_that_came_and_went():
     assert bandit.explain(many[7]).rewards == 0
     assert bandit.explain(last).arms == ("a", "b", "c")
     assert bandit.explain(last).rewards == 20
+
+
+def test_columns_of_one_name_add_up():
+    bandit = mb.ContextualBandit(["a", "b"], rng=0)
+    for i in range(40):
+        choice = bandit.ask({"intercept": float(i % 3), "a=b": 1.0 * i, "a": "b" if i % 2 else "c"})
+        bandit.tell(choice, float(i % 3 == 0))
+    found = bandit.explain(choice)
+    for arm, estimate in zip(found.arms, found.estimate, strict=True):
+        assert sum(found.contributions[arm].values()) == pytest.approx(estimate, abs=1e-12)
+
+
+def test_pictures_of_labels_that_mean_something_to_matplotlib():
+    bandit = mb.ContextualBandit(["$5_$", "_b", r"\foo$"], rng=0)
+    for _ in range(9):
+        choice = bandit.ask({"price $ in_": 1.0, r"$\foo$": "x", "_c": True})
+        bandit.tell(choice, 0.5)
+        bandit.explain(choice).plot().savefig(io.BytesIO())
 
 
 class Opaque(Predictor):

@@ -12,7 +12,7 @@ import numpy as np
 from mixbandit._checks import as_label, as_text, finite, shown
 from mixbandit._schema import Since, count, list_of, one_of_these, optional, real, record
 from mixbandit.bandits.choice import number_of
-from mixbandit.bandits.contextual.control import CONTROL, TREATMENT
+from mixbandit.bandits.contextual.control import CONTROL, TREATMENT, Control
 from mixbandit.bandits.contextual.roster import Numbers, Roster, known
 from mixbandit.bandits.contextual.state import State
 from mixbandit.bandits.contextual.waiting import Waiting, find
@@ -29,6 +29,8 @@ class Settings(Protocol):
     """What of a contextual bandit never changes and events need."""
 
     reward_range: tuple[float, float]
+
+    control: Control | None
 
     @property
     def origin(self) -> tuple[Roster, ContextFeatures, Predictor]: ...
@@ -100,7 +102,7 @@ class DecidedInContext(ContextualEvent):
             return self.bound(settings, state).after(settings, state)
         if number_of(self.id) != state.counts.decided:
             raise DamagedState(f"decision {self.id} is not the next one: {state.counts.decided} were made before it")
-        self._check(state)
+        self._check(settings, state)
         features = state.features.after(self.context)
         return state.seeing(features).deciding(features, (Waiting(self, None, features.version),))
 
@@ -130,7 +132,7 @@ class DecidedInContext(ContextualEvent):
     def _plain(self) -> Any:
         return self.context if self.encoder is None else self.encoder.plain(self.context)
 
-    def _check(self, state: State) -> None:
+    def _check(self, settings: Settings, state: State) -> None:
         """Refuse a decision that cannot have been made in this state."""
         everyone, offered = state.roster.everyone, self.offered
         fits = self.as_of <= state.seen
@@ -140,6 +142,10 @@ class DecidedInContext(ContextualEvent):
         place = int(np.searchsorted(numbers, self.arm))
         fits = fits and len(numbers) == self.shares.size and place < len(numbers) and numbers[place] == self.arm
         fits = fits and known(state.roster.numbers, self.label) == self.arm
+        control = None if settings.control is None else known(state.roster.numbers, settings.control.arm)
+        if (self.group is not None) != (control is not None and control in numbers):
+            raise DamagedState(f"decision {self.id} was made with another control")
+        fits = fits and (self.group != CONTROL or self.arm == control)
         if not fits or not self.shares.of_arm(place) > 0.0:
             raise DamagedState(f"decision {self.id} was made among other arms than there were, or in another order")
 
@@ -160,8 +166,8 @@ class RewardTold(ContextualEvent):
         own["id"], own["time"], own["value"] = id, time, value
 
     def after(self, settings: Settings, state: State) -> State:  # type: ignore[override]
-        _check_reward(settings, self.value)
-        return state.rewarded(*_opened(state, self.id), self.value)
+        reward = _in_unit(settings, self.value)
+        return state.rewarded(*_opened(state, self.id), reward)
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,10 +215,8 @@ class ArmRemoved(ContextualEvent):
 
 def rewarded(settings: Settings, state: State, rewards: Sequence[RewardTold]) -> State:
     """The state after some rewards came, one after the other: the same as one event at a time, and faster."""
-    found = []
-    for each in rewards:
-        _check_reward(settings, each.value)
-        found.append((*_opened(state, each.id), each.value))
+    learnt = [_in_unit(settings, each.value) for each in rewards]
+    found = [(*_opened(state, each.id), reward) for each, reward in zip(rewards, learnt, strict=True)]
     if len({number for number, _, _ in found}) < len(found):
         raise InvalidInput("a decision occurs twice among the rewards")
     return state.rewarded_many(found)
@@ -241,10 +245,12 @@ def decision(events: Iterable[Any], name: str) -> DecidedInContext:
     raise InvalidInput(f"decision {shown(name)} is unknown: made by another bandit, or lost")
 
 
-def _check_reward(settings: Settings, reward: float) -> None:
+def _in_unit(settings: Settings, reward: float) -> float:
+    """A reward as predictors learn it: in [0, 1], whatever the range."""
     low, high = settings.reward_range
     if not low <= reward <= high:
         raise InvalidInput(f"rewards must lie in reward_range=({low:g}, {high:g}), got {reward:g}")
+    return (reward - low) / (high - low)
 
 
 def _opened(state: State, name: str) -> tuple[int, Waiting]:

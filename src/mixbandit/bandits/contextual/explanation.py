@@ -14,18 +14,22 @@ from mixbandit.bandits.contextual.control import CONTROL
 from mixbandit.bandits.contextual.events import DecidedInContext
 from mixbandit.bandits.contextual.roster import Numbers
 from mixbandit.bandits.contextual.state import State
+from mixbandit.predictors import checked_contributions, checked_prediction
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 OTHER = "(no single feature)"
 """The name of what features contribute together."""
+LOWEST = "(lowest possible reward)"
+"""The name of what estimates start from, if it is not 0."""
 
 # Contributions and arms that are shown.
 _MOST_SHOWN = 8
 _GREY = plots.COLOURS[8]
 # A contribution below this share of the largest is not worth a word.
 _LEAST_SHARE = 0.005
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,24 +80,21 @@ class Explanation:
         lines.append(f"The estimate for {self.arm} adds up from {_listed(self.contributions[self.arm])}.")
         if self.runner_up is not None:
             lines.append(f"For {self.runner_up}: {_listed(self.contributions[self.runner_up])}.")
-        lines.append("Estimates are predictions ± one standard error. Nothing about them is proven.")
+        lines.append("Estimates are predictions ± how uncertain the predictor was. Nothing about them is proven.")
         return "\n".join(lines)
 
     def _why(self) -> str:
         if self.runner_up is None:
-            return ": no other arm was eligible."
+            return ". No other arm was eligible."
         margin = self.margin
         assert margin is not None
         if self.group == CONTROL:
             return ", as the control, whatever was expected."
         if margin > 0.0:
-            return f": its estimate was the highest, by {margin:.3g} over {self.runner_up}."
+            return f". Its estimate was the highest, by {margin:.3g} over {self.runner_up}."
         if margin == 0.0:
-            return f": its estimate and that of {self.runner_up} were equal."
-        return (
-            f", although the estimate of {self.runner_up} was higher by {-margin:.3g}: the rule, or the floor, tries "
-            "arms to learn about them."
-        )
+            return f". Its estimate and that of {self.runner_up} were equal."
+        return f". The estimate for {self.runner_up} was higher, by {-margin:.3g}."
 
     def _shown(self) -> list[Hashable]:
         """The arms with the highest estimates, the chosen one first."""
@@ -109,42 +110,57 @@ class Explanation:
         colours = [plots.COLOURS[0] if arm == self.arm else _GREY for arm in arms]
         left.barh(range(len(arms)), self.estimate[places], color=colours)
         left.errorbar(self.estimate[places], range(len(arms)), xerr=self.spread[places], fmt="none", ecolor="0.2")
-        left.set_yticks(range(len(arms)), [str(arm) for arm in arms])
-        left.set(xlabel="estimate ± one standard error", title=f"{self.arm} was chosen")
+        left.set_yticks(range(len(arms)), [_drawn(arm) for arm in arms])
+        left.set(xlabel="estimate ± uncertainty", title=f"{_drawn(self.arm)} was chosen")
         shown = [(self.arm, plots.COLOURS[0], 0.2)]
         if self.runner_up is not None:
             shown.append((self.runner_up, _GREY, -0.2))
         for arm, colour, offset in shown:
             values = [self.contributions[arm].get(name, 0.0) for name in names]
-            right.barh(np.arange(len(names)) + offset, values, height=0.4, color=colour, label=str(arm))
+            right.barh(np.arange(len(names)) + offset, values, height=0.4, color=colour, label=_drawn(arm))
         right.axvline(0.0, color="0.2", linewidth=0.8)
-        right.set_yticks(range(len(names)), names)
+        right.set_yticks(range(len(names)), [_drawn(name) for name in names])
         right.set(xlabel="contribution to the estimate")
         right.legend()
         return fig
 
 
-def explained(state: State, event: DecidedInContext, context: Any) -> Explanation:
-    """Why a decision was made in this state, given its context as it was read then."""
+def explained(state: State, event: DecidedInContext, context: Any, reward_range: tuple[float, float]) -> Explanation:
+    """Why a decision was made in this state, given its context as it was read then.
+
+    Predictors know rewards in [0, 1]; what is said is in the range of rewards.
+    """
+    low, high = reward_range
     features = state.features.after(context)
     state = state.seeing(features)
     numbers: Numbers = state.roster.everyone if event.offered is None else event.offered
     labels = state.roster.names(numbers)
     offer = state.offer(features.row(context), numbers, labels)
-    mean, spread = state.predictor.predict(offer)
-    parts = state.predictor.contributions(offer)
+    mean, spread = checked_prediction(state.predictor.predict(offer), (len(offer),))
+    parts = checked_contributions(state.predictor.contributions(offer), offer)
+    mean, spread, parts = low + (high - low) * mean, (high - low) * spread, (high - low) * parts
     names = [features.name(column) for column in range(parts.shape[1])]
     found = {}
     for label, own, each in zip(labels, mean.tolist(), parts, strict=True):
-        known = dict(zip(names, each.tolist(), strict=True))
-        rest = own - float(each.sum())
-        found[label] = {**known, OTHER: rest} if abs(rest) > 1e-9 * max(1.0, abs(own)) else known
+        known = {LOWEST: low} if low else {}
+        for name, value in zip(names, each.tolist(), strict=True):
+            known[name] = known.get(name, 0.0) + value  # two columns may have one name
+        rest = own - sum(known.values())
+        if abs(rest) > _ROUNDING * max(abs(own), abs(low), float(np.abs(each).sum())):
+            known[OTHER] = known.get(OTHER, 0.0) + rest
+        found[label] = known
     place = labels.index(event.label)
     others = [i for i in np.argsort(-mean, kind="stable").tolist() if i != place]
     return Explanation(
         event.id, event.label, event.group, labels, mean, spread, event.shares.array(),
         labels[others[0]] if others else None, found, state.counts.told,
     )  # fmt: skip
+
+
+def _drawn(label: Hashable) -> str:
+    """A label as matplotlib draws it as it is: it takes $ for mathematics, and hides what begins with _."""
+    text = str(label).replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text
 
 
 def _largest(parts: dict[str, float]) -> list[str]:

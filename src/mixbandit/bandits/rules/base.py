@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import math
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from mixbandit._checks import Array, shown
 from mixbandit.errors import InvalidInput, NoTheory
-from mixbandit.predictors import Prediction, Predictor
+from mixbandit.predictors import Prediction, Predictor, checked_prediction
 from mixbandit.search import ArmsOffer, Offer, Selection, Selections, Shares
 from mixbandit.sequences import Belief
 from mixbandit.sets import ConfidenceSet
@@ -39,30 +38,14 @@ class View(NamedTuple):
         """What the predictor expects of every arm; InvalidInput if the policy has none, or if it is asked of a box."""
         if self.predictor is None or not isinstance(offer, ArmsOffer):
             raise InvalidInput("this rule acts on predictions for arms: give the policy arms and a predictor")
-        return _checked(self.predictor.predict(offer), (len(offer),))
+        return checked_prediction(self.predictor.predict(offer), (len(offer),))
 
     def predict_many(self, offers: Sequence[Offer]) -> Prediction:
         """The same for several offers of the same arms, with a row for each."""
         if self.predictor is None or not isinstance(offers[0], ArmsOffer):
             raise InvalidInput("this rule acts on predictions for arms: give the policy arms and a predictor")
         found = self.predictor.predict_many(offers)  # type: ignore[arg-type]
-        return _checked(found, (len(offers), len(offers[0])))
-
-
-def _checked(found: Prediction, shape: tuple[int, ...]) -> Prediction:
-    """A prediction of this shape; InvalidInput if it is something else, or not finite."""
-    try:
-        mean, spread = found
-        fits = isinstance(found, Prediction) and mean.shape == shape == spread.shape
-    except (AttributeError, TypeError, ValueError):
-        fits = False
-    # NaN and infinity in either make the product of both so; a product that overflows is looked at again.
-    if not fits or not (math.isfinite(np.vdot(mean, spread)) or np.isfinite(found).all()):
-        raise InvalidInput(
-            f"a predictor must return a Prediction of {' × '.join(map(str, shape))} finite means and spreads, got "
-            f"{shown(found)}"
-        )
-    return found
+        return checked_prediction(found, (len(offers), len(offers[0])))
 
 
 class ActingRule(Storable, abc.ABC):

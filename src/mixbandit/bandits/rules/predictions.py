@@ -17,7 +17,7 @@ import numpy as np
 from mixbandit._checks import Array, nonnegative, positive
 from mixbandit._schema import real, record
 from mixbandit.bandits.rules.base import ActingRule, View
-from mixbandit.search import ArmsOffer, Offer, Selection, Shares
+from mixbandit.search import TIE_TOLERANCE, ArmsOffer, Offer, Selection, Shares
 
 
 class OnPredictions(ActingRule, abc.ABC):
@@ -63,24 +63,30 @@ class Greedy(OnPredictions):
         return offer.largest(mean)
 
 
+def _exponent(value: float, where: str) -> float:
+    return nonnegative(value, where, 1.0)
+
+
 class InverseGap(OnPredictions):
     """Play arm k with probability 1/(K + γΔ), Δ being how far m_k is below the best, which has the rest (SquareCB).
 
-    In round t, γ = `gamma`·t^`exponent`, for rewards in a range of length 1 (Foster & Rakhlin 2020).
+    In round t, γ = `gamma`·t^`exponent`, for rewards in [0, 1] (Foster & Rakhlin 2020).
     """
 
     name = "inverse gap weighting"
     kind = "InverseGap"
-    schema = record({"gamma": real(positive), "exponent": real(nonnegative)})
+    schema = record({"gamma": real(positive), "exponent": real(_exponent)})
     randomised = True
 
     def __init__(self, gamma: float = 10.0, exponent: float = 0.5) -> None:
-        self.gamma, self.exponent = positive(gamma, "gamma"), nonnegative(exponent, "exponent")
+        self.gamma, self.exponent = positive(gamma, "gamma"), nonnegative(exponent, "exponent", 1.0)
 
     def selected(self, round_: int, offer: ArmsOffer, mean: Array, spread: Array, rng: Any) -> Selection:
-        gaps = mean.max() - mean
+        most = float(mean.max())
+        gaps = most - mean
+        best = gaps <= TIE_TOLERANCE * abs(most)
+        gaps[best] = 0.0
         shares = 1.0 / (len(mean) + self.gamma * round_**self.exponent * gaps)
-        best = gaps == 0.0
         shares[best] += (1.0 - shares.sum()) / np.count_nonzero(best)  # so that arms that tie are as probable
         return weighted(offer, shares)
 

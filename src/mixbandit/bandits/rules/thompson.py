@@ -13,7 +13,7 @@ from mixbandit._schema import Since, integer, real, record
 from mixbandit.bandits.rules.base import NO_BELIEF, ActingRule, View
 from mixbandit.bandits.rules.predictions import OnPredictions, weighted
 from mixbandit.errors import NoTheory
-from mixbandit.search import ArmsOffer, Offer, Selection
+from mixbandit.search import TIE_TOLERANCE, ArmsOffer, Offer, Selection
 from mixbandit.sequences import Belief
 
 _MOST_DRAWS = 100_000
@@ -65,7 +65,8 @@ class Thompson(OnPredictions):
         moved *= self.scale * spread
         # A draw and its mirror image are each distributed as they should be, and their errors cancel in part.
         scores = np.concatenate((mean + moved, mean - moved))[: self.draws]
-        best = scores == scores.max(axis=1, keepdims=True)
+        most = scores.max(axis=1, keepdims=True)
+        best = scores >= most - TIE_TOLERANCE * np.abs(most)
         return weighted(offer, (best / best.sum(axis=1, keepdims=True)).mean(axis=0))
 
     def drawn(self, view: View, rng: Any) -> Any:
