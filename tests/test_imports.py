@@ -144,7 +144,7 @@ INSIDE = {
         "conic",
     ],
     "search": ["scores", "arms", "_compiled_climb", "climb", "box", "offers", "branch_and_bound"],
-    "predictors": ["base", "ridge", "cosines", "ensemble", "default"],
+    "predictors": ["base", "ridge", "cosines", "ensemble"],
     "bandits": [
         "persistent",
         "crowd",

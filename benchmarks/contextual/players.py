@@ -83,9 +83,10 @@ def at_random(world: World, seed: int) -> Player:
 def ours(world: World, seed: int, **options: Any) -> Player:
     """A ContextualBandit; without options with its defaults.
 
-    `members`, such as ["ridge 1", "cosines 60"], are those of an ensemble; `rule`, such as "Optimistic 0.5".
+    `members`, such as ["ridge 1", "cosines 60"], are those of an ensemble with a `prior`; `rule` is such as "Optimistic
+    0.5".
     """
-    if unknown := sorted(options.keys() - {"floor", "rule", "members"}):
+    if unknown := sorted(options.keys() - {"floor", "rule", "members", "prior"}):
         raise ValueError(f"unknown options: {', '.join(unknown)}")
     given: dict[str, Any] = {name: options[name] for name in ("floor",) if name in options}
     if "rule" in options:
@@ -93,7 +94,8 @@ def ours(world: World, seed: int, **options: Any) -> Player:
         given["rule"] = getattr(rules, name)(*map(json.loads, numbers))
     if "members" in options:
         members = [_member(*each.split()) for each in options["members"]]
-        given["predictor"] = members[0] if len(members) == 1 else predictors.Ensemble(members)
+        prior = options.get("prior")
+        given["predictor"] = members[0] if len(members) == 1 else predictors.Ensemble(members, prior=prior)
     bandit = mb.ContextualBandit(world.rewards.shape[1], world.reward_range, rng=seed, **given)
     open_: dict[int, str] = {}
 

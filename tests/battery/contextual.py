@@ -18,7 +18,6 @@ from mixbandit.bandits.contextual import DecidedInContext
 from mixbandit.bandits.contextual.events import folded
 from mixbandit.bandits.contextual.state import State
 from mixbandit.errors import MixbanditError
-from mixbandit.predictors import Ensemble
 from mixbandit.search import Selection
 from mixbandit.storage import record
 from tests.bandits.contextual.worlds import behaviour, everything
@@ -459,10 +458,7 @@ class BanditLife(Life):
         told = [(name, (reward - LOW) / (HIGH - LOW)) for name, reward in account.told]  # as predictors know them
         described = state.roster.rows
         query = rows[account.ids[-1]]
-        predictor, ridge = state.predictor, self.bandit.origin[2]
-        if isinstance(predictor, Ensemble):  # whose first member is a ridge regression, too
-            predictor, ridge = predictor.members[0], ridge.members[0]
-        found = predictor.predict(state.offer(query, numbers, tuple(account.arms))).mean
+        found = state.predictor.predict(state.offer(query, numbers, tuple(account.arms))).mean
         for number, arm in enumerate(account.arms):
             if described is None:
                 own = [(rows[name], reward) for name, reward in told if account.played[name] == arm]
@@ -472,7 +468,7 @@ class BanditLife(Life):
                 own = [(np.kron(rows[name], described[arms[name]]), reward) for name, reward in told]
                 x = np.kron(query, described[number])
             phi = np.array([row for row, _ in own]).reshape(-1, len(x))
-            gram = phi.T @ phi + ridge.ridge * np.eye(len(x))
+            gram = phi.T @ phi + self.bandit.origin[2].ridge * np.eye(len(x))
             expected = x @ np.linalg.solve(gram, phi.T @ np.array([reward for _, reward in own]))
             scale = max(1.0, float(np.linalg.norm(x)))
             assert abs(found[number] - expected) <= 1e-6 * scale, (arm, found[number], expected)

@@ -43,10 +43,11 @@ def contextual_bandit(load: Contexts) -> Step:
     return _front(load, list(load.contexts))
 
 
-def one_linear_predictor(load: Contexts) -> Step:
-    """Our front with one ridge regression per arm, as the ten lines have."""
-    predictors: Any = importlib.import_module("mixbandit.predictors")
-    return _front(load, list(load.contexts), predictor=predictors.RidgePerArm())
+def ensemble(load: Contexts) -> Step:
+    """Our front with three regressions per arm, one of them not linear."""
+    given: Any = importlib.import_module("mixbandit.predictors")
+    members = [given.RidgePerArm(ridge=1), given.RidgePerArm(ridge=30), given.CosinesPerArm(cosines=60)]
+    return _front(load, list(load.contexts), predictor=given.Ensemble(members, prior=[0.4995, 0.4995, 0.001]))
 
 
 def contextual_bandit_dicts(load: Contexts) -> Step:
@@ -144,8 +145,8 @@ def disjoint(peer: Callable[[Stream], Peer]) -> Callable[[Contexts], Step]:
 FLOOR = Player("ten-line LinUCB", "numpy", linucb)
 AMM = Player("AMM-UCB on Blocks", "mixbandit", on_blocks(closed_form=True))
 OURS = (
-    Player("ContextualBandit, linear", "mixbandit", one_linear_predictor),
     Player("ContextualBandit", "mixbandit", contextual_bandit),
+    Player("ContextualBandit, ensemble", "mixbandit", ensemble),
     AMM,
     Player("CMM-UCB on Blocks", "mixbandit", on_blocks(closed_form=False)),
 )

@@ -8,7 +8,6 @@ from mixbandit.predictors.base import (
     checked_prediction,
 )
 from mixbandit.predictors.cosines import CosinesPerArm
-from mixbandit.predictors.default import default_predictor
 from mixbandit.predictors.ensemble import Ensemble
 from mixbandit.predictors.ridge import RidgePerArm, SharedRidge
 
@@ -22,5 +21,4 @@ __all__ = [
     "SharedRidge",
     "checked_contributions",
     "checked_prediction",
-    "default_predictor",
 ]

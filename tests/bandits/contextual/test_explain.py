@@ -9,12 +9,12 @@ import mixbandit as mb
 from mixbandit.bandits.contextual.explanation import OTHER
 from mixbandit.bandits.rules import Optimistic, Uniform
 from mixbandit.errors import InvalidInput
-from mixbandit.predictors import CosinesPerArm, Prediction, Predictor, RidgePerArm, SharedRidge
+from mixbandit.predictors import CosinesPerArm, Ensemble, Prediction, Predictor, RidgePerArm, SharedRidge
 from tests.bandits.contextual.worlds import contexts, make
 
 PREDICTORS = {
     "default": None,
-    "ridge": RidgePerArm(),
+    "ensemble": Ensemble([RidgePerArm(1.0), CosinesPerArm(20)]),
     "cosines": CosinesPerArm(20),
 }
 
@@ -113,7 +113,7 @@ def test_many_arms_and_features_are_cut_short():
 
 
 def test_pictures():
-    bandit, choices, _ = played(60, PREDICTORS["default"])
+    bandit, choices, _ = played(60, PREDICTORS["ensemble"])
     for choice in (choices[-1], bandit.ask(contexts(1)[0], arms=["b"])):
         left, right = bandit.explain(choice).plot().axes
         assert left.get_title() == f"{choice.arm} was chosen"

@@ -235,7 +235,7 @@ def test_an_interrupt_after_the_append_loses_nothing():
             lambda s: s["events"].append({"type": "arm added", "time": 0.0, "label": "e", "features": 1.0}),
             "no features",
         ),
-        (lambda s: s["predictor"]["members"][0]["ridges"].update(alpha=0.7), "ridge"),
+        (lambda s: s["predictor"]["ridges"].update(alpha=0.7), "ridge"),
         (lambda s: s.update(events=None), "events"),
         (lambda s: s.update(labels=["a", "a", "b"]), "differ"),
         (lambda s: s.update(labels=["a"]), "among other arms|unknown"),
