@@ -121,7 +121,7 @@ class ContextualBandit(Storable):
         self._state, self._journal, self._draws = state, journal, Draws(self.seed, by_id=by_id)
         self._runs, self.lock, self._mixing = Runs(), Lock(), Mixing(self.floor, self.control)
         self._models: dict[tuple[float, float | None], ModelBased] = {}
-        self._before = State.start(*self.origin)  # the state in which a decision was made, most often the last one
+        self._before = state  # the state in which a decision was made, most often the last one
 
     def _join(self, journal: Journal) -> None:
         expected = "a journal such as MemoryJournal(), with append and since"
