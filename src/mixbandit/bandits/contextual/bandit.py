@@ -22,6 +22,7 @@ from mixbandit._checks import (
     as_path,
     as_range,
     as_reward,
+    as_text,
     as_vector,
     instance_of,
     nonnegative,
@@ -271,7 +272,7 @@ class ContextualBandit(Storable):
         are gone through again, which takes as long as loading.
         """
         self._catch_up()
-        event = decision(self._journal.since(0), _id_of(choice))
+        event = decision(self._journal.since(0), as_text(_id_of(choice), "choice"))
         state = self._before
         if state.seen != event.as_of:
             state = folded(self, State.start(*self.origin), itertools.islice(self._journal.since(0), event.as_of))
