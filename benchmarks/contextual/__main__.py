@@ -8,7 +8,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from mixbandit.paper.parallel import Workers, gather
+from mixbandit.paper.parallel import Workers, gather_all
 
 from . import tables, worlds
 from .play import COLUMNS, Settings, simulate
@@ -54,17 +54,14 @@ def main() -> None:
         return
     if held_out := sorted(set(names) & set(tables.HELD_OUT)):
         looked(held_out, players)
-    workers = Workers(given.jobs)
-    for player, options in players:
-        for name in names:
-            settings = Settings(name, player, options, given.rounds, given.late)
+    cells = (Settings(name, player, options, given.rounds, given.late) for player, options in players for name in names)
 
-            def show(done: int, label: str = settings.label) -> None:
-                print(f"\r{label}: {done} of {given.seeds}", end="", file=sys.stderr, flush=True)
+    def show(label: str, done: int) -> None:
+        end = "\n" if done == given.seeds else ""
+        print(f"\r{label}: {done} of {given.seeds}", end=end, file=sys.stderr, flush=True)
 
-            where = {"folder": given.out, "workers": workers, "progress": show}
-            gather("contextual", simulate, settings, COLUMNS, given.seeds, **where)
-            print(file=sys.stderr)
+    where = {"folder": given.out, "workers": Workers(given.jobs), "progress": show}
+    gather_all("contextual", simulate, cells, COLUMNS, given.seeds, **where)
 
 
 if __name__ == "__main__":

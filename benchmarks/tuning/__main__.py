@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from mixbandit.paper.parallel import Workers, gather
+from mixbandit.paper.parallel import Workers, gather_all
 
 from . import outside
 from .play import COLUMNS, PEERS, TuningSettings, simulate
@@ -56,18 +56,19 @@ def main() -> None:
 
 def _play(given: argparse.Namespace) -> None:
     names = [name for part in given.tasks for name in SETS.get(part, (part,))]
-    workers = Workers(given.jobs)
-    for tuner in given.tuners:
-        for options in ["{}"] if tuner in PEERS else given.options:
-            for name in names:
-                settings = TuningSettings(name, tuner, options, given.trials)
+    cells = (
+        TuningSettings(name, tuner, options, given.trials)
+        for tuner in given.tuners
+        for options in (["{}"] if tuner in PEERS else given.options)
+        for name in names
+    )
 
-                def show(done: int, label: str = settings.label) -> None:
-                    print(f"\r{label}: {done} of {given.seeds}", end="", file=sys.stderr, flush=True)
+    def show(label: str, done: int) -> None:
+        end = "\n" if done == given.seeds else ""
+        print(f"\r{label}: {done} of {given.seeds}", end=end, file=sys.stderr, flush=True)
 
-                folder = {"folder": given.out, "workers": workers, "progress": show}
-                gather("tuning", simulate, settings, COLUMNS, given.seeds, **folder)
-                print(file=sys.stderr)
+    where = {"folder": given.out, "workers": Workers(given.jobs), "progress": show}
+    gather_all("tuning", simulate, cells, COLUMNS, given.seeds, **where)
 
 
 if __name__ == "__main__":

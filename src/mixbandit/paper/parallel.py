@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -90,6 +90,23 @@ def gather(
     store = None if folder is None else ResultStore(folder, name, settings, columns)
     seen = repeat(functools.partial(simulate, settings), repetitions, store, workers=workers, progress=progress)
     return [dict(zip(columns, seen[i], strict=True)) for i in range(repetitions)]
+
+
+def gather_all(
+    name: str,
+    simulate: Callable[[Any, int], tuple[Any, ...]],
+    cells: Iterable[Any],
+    columns: tuple[str, ...],
+    repetitions: int,
+    *,
+    folder: Path,
+    workers: Workers,
+    progress: Callable[[str, int], None],
+) -> None:
+    """`gather` for each of these settings; `progress` gets their `label` and the repetitions done."""
+    for settings in cells:
+        show = functools.partial(progress, settings.label)
+        gather(name, simulate, settings, columns, repetitions, folder=folder, workers=workers, progress=show)
 
 
 def measure_all(

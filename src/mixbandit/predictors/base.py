@@ -47,6 +47,11 @@ def checked_contributions(found: Any, offer: ArmsOffer) -> Array:
     return np.asarray(found, dtype=np.float64)
 
 
+def noise_variance(noise: float, errors: float, count: int) -> float:
+    """s² = (s₀² + Σ e²/(1 + w))/(1 + n): the level that was expected counts as one reward."""
+    return (noise**2 + errors) / (1.0 + count)
+
+
 class Scored(NamedTuple):
     """A predictor after a reward, and what it had predicted of it."""
 
@@ -64,6 +69,11 @@ class Predictor(Remembering, abc.ABC):
     """
 
     family = Family("a predictor", "predictor")
+
+    def _with(self, **changed: Any) -> Self:
+        new = object.__new__(type(self))
+        vars(new).update(vars(self), **changed)
+        return new
 
     @abc.abstractmethod
     def predict(self, offer: ArmsOffer) -> Prediction:

@@ -25,7 +25,7 @@ from mixbandit._schema import array, count, integer, list_of, real, record
 from mixbandit.data import RIDGES, Residual, Ridges
 from mixbandit.data.products import times
 from mixbandit.errors import InvalidInput
-from mixbandit.predictors.base import Prediction, Predictor, Scored
+from mixbandit.predictors.base import Prediction, Predictor, Scored, noise_variance
 from mixbandit.predictors.ridge import in_context
 from mixbandit.search import ArmsOffer
 
@@ -129,7 +129,7 @@ class CosinesPerArm(Predictor):
     @property
     def _noise(self) -> float:
         """The noise level."""
-        return math.sqrt((self.noise**2 + self.errors) / (1.0 + self.count))
+        return math.sqrt(noise_variance(self.noise, self.errors, self.count))
 
     def _row(self, context: Array) -> Array:
         """The features of a context, (m + 1,)."""
@@ -177,11 +177,6 @@ class CosinesPerArm(Predictor):
         for context, arm, reward in self.early:
             new.ridges, residual = new.ridges.learnt(arm, new._row(context), reward)
             new.errors += residual.share
-        return new
-
-    def _with(self, **changed: Any) -> Self:
-        new = object.__new__(type(self))
-        vars(new).update(vars(self), **changed)
         return new
 
     def learnt(self) -> dict[str, Any]:

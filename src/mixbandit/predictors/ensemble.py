@@ -25,6 +25,7 @@ from mixbandit.predictors.base import (
     Scored,
     checked_contributions,
     checked_prediction,
+    noise_variance,
 )
 from mixbandit.search import ArmsOffer
 
@@ -140,7 +141,7 @@ class Ensemble(Predictor):
     def _scored(self, offer: ArmsOffer, arm: int, reward: float) -> tuple[Self, float, list[Scored]]:
         """The next value, the mean that was predicted, and what the members say."""
         found = [member.scored(offer, arm, reward) for member in self.members]
-        noise2 = (self.noise**2 + self.errors) / (1.0 + self.count)
+        noise2 = noise_variance(self.noise, self.errors, self.count)
         logs, mean, spread = [], 0.0, 0.0
         for weight, (_, expected, own) in zip(self.weights, found, strict=True):
             variance, error = noise2 + own * own, reward - expected
@@ -161,11 +162,6 @@ class Ensemble(Predictor):
             count=self.count + 1,
         )
         return new, mean, found
-
-    def _with(self, **changed: Any) -> Self:
-        new = object.__new__(type(self))
-        vars(new).update(vars(self), **changed)
-        return new
 
     def recalled(self, memory: Mapping[str, Any]) -> Self:
         weights = memory["weights"]

@@ -22,7 +22,7 @@ from mixbandit._lazy import lazy
 from mixbandit._schema import count, real, record
 from mixbandit.data import RIDGES, Residual, Ridges
 from mixbandit.errors import InvalidInput
-from mixbandit.predictors.base import Prediction, Predictor, Scored
+from mixbandit.predictors.base import Prediction, Predictor, Scored, noise_variance
 from mixbandit.search import ArmsOffer
 
 # Its matrix takes 800 MB.
@@ -44,7 +44,7 @@ class _Ridge(Predictor, abc.ABC):
     @lazy
     def spread(self) -> float:
         """The noise level s."""
-        return math.sqrt((self.noise**2 + self.errors) / (1.0 + self.count))
+        return math.sqrt(noise_variance(self.noise, self.errors, self.count))
 
     def _learnt_one(self, number: int, row: Array, reward: float) -> tuple[Self, Residual]:
         new = object.__new__(type(self))
@@ -66,11 +66,6 @@ class _Ridge(Predictor, abc.ABC):
         new.errors = errors
         return new
 
-    def _with(self, ridges: Ridges) -> Self:
-        new = object.__new__(type(self))
-        vars(new).update(vars(self), ridges=ridges)
-        return new
-
     def _mapped(self, change: Array) -> Self:
         if change.shape[1] != self.ridges.dim:
             raise InvalidInput(
@@ -79,7 +74,7 @@ class _Ridge(Predictor, abc.ABC):
             )
         if len(change) > _MOST_FEATURES:
             raise InvalidInput(f"a ridge regression takes up to {_MOST_FEATURES:,} features, got {len(change):,}")
-        return self._with(self.ridges.mapped(change))
+        return self._with(ridges=self.ridges.mapped(change))
 
     def learnt(self) -> dict[str, Any]:
         return {**super().learnt(), "ridges": self.ridges.state_dict()}
@@ -131,7 +126,7 @@ class RidgePerArm(_Ridge):
         return np.asarray(self.ridges.thetas[arms] * context)
 
     def for_arms(self, count: int) -> Self:
-        return self._with(self.ridges.extended(max(count - len(self.ridges), 0)))
+        return self._with(ridges=self.ridges.extended(max(count - len(self.ridges), 0)))
 
     def rescaled(self, context: Array, rows: Array) -> Self:
         return self._mapped(context)

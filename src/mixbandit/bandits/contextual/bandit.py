@@ -73,11 +73,10 @@ class ContextualBandit(Storable):
     reward lies in `reward_range`; others are refused.
 
     It acts on a `predictor` by a `rule`; by default a ridge regression per arm (for all arms together, if they have
-    features), with optimism. `floor` is spread evenly over the
-    eligible arms, so that each is chosen with probability floor/K at least and the log can be evaluated later; 0 allows
-    certainty. A `control`, such as `Control("large", share=0.05)`, is the arm that a random share of the decisions
-    plays, whatever the rule says. Nothing that it acts on is proven; what `interval` says is, under the assumptions
-    that it states, with probability 1 − `delta`.
+    features), with optimism. `floor` is spread evenly over the eligible arms, so that each is chosen with probability
+    floor/K at least and the log can be evaluated later; 0 allows certainty. A `control`, such as `Control("large",
+    share=0.05)`, is the arm that a random share of the decisions plays, whatever the rule says. Nothing that it acts on
+    is proven; what `interval` says is, under the assumptions that it states, with probability 1 − `delta`.
 
     Choices are reproducible with `rng` (a seed); ids are never issued twice, whatever the seed.
     """

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
-import numpy as np
-
 from mixbandit._checks import Array
 from mixbandit._lazy import setting
 from mixbandit.bandits.contextual.events import DecidedInContext
-from mixbandit.bandits.contextual.roster import Numbers, Roster
+from mixbandit.bandits.contextual.roster import Numbers, Roster, place_of
 from mixbandit.search import Shares
 
 
@@ -23,9 +21,8 @@ class Probabilities(Mapping[Hashable, float]):
         self._roster, self._numbers, self._shares = roster, numbers, shares
 
     def __getitem__(self, label: Hashable) -> float:
-        number = self._roster.numbers[label]
-        place = int(np.searchsorted(self._numbers, number))
-        if place == len(self._numbers) or self._numbers[place] != number:
+        place = place_of(self._roster.numbers[label], self._numbers)
+        if place is None:
             raise KeyError(label)
         return self._shares.of_arm(place)
 

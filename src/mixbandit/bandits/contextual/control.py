@@ -6,10 +6,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
 from mixbandit._checks import as_label, probability, shown
-from mixbandit.bandits.contextual.roster import Numbers, Roster, known
+from mixbandit.bandits.contextual.roster import Numbers, Roster, known, place_of
 from mixbandit.errors import InvalidInput
 from mixbandit.search import Shares
 
@@ -50,9 +48,7 @@ class Mixing(NamedTuple):
     def among(self, roster: Roster, numbers: Numbers) -> Mixing:
         """With these arms eligible."""
         assert self.control is not None
-        number = known(roster.numbers, self.control.arm)
-        place = int(np.searchsorted(numbers, number))  # type: ignore[arg-type]
-        return self._replace(place=place if place < len(numbers) and numbers[place] == number else None)
+        return self._replace(place=place_of(known(roster.numbers, self.control.arm), numbers))
 
     def drawn(self, selected: Shares, u: float) -> Drawn:
         """The decision that a uniform number in [0, 1) draws."""

@@ -13,7 +13,7 @@ from mixbandit._checks import as_label, as_text, finite, shown
 from mixbandit._schema import Since, count, list_of, one_of_these, optional, real, record
 from mixbandit.bandits.choice import number_of
 from mixbandit.bandits.contextual.control import CONTROL, TREATMENT, Control
-from mixbandit.bandits.contextual.roster import Numbers, Roster, known
+from mixbandit.bandits.contextual.roster import Numbers, Roster, known, place_of
 from mixbandit.bandits.contextual.state import State
 from mixbandit.bandits.contextual.waiting import Waiting, find
 from mixbandit.bandits.events import Event
@@ -41,8 +41,12 @@ def anything(value: Any, where: str) -> Any:
     return value
 
 
-def _label(value: Any, where: str) -> Hashable:
-    return as_label(value)
+def label(value: Any, where: str) -> Hashable:
+    """A label of an arm as it is stored."""
+    try:
+        return as_label(value)
+    except InvalidInput as error:
+        raise InvalidInput(f"{where}: {error}") from None
 
 
 class ContextualEvent(Event):
@@ -63,7 +67,7 @@ class DecidedInContext(ContextualEvent):
 
     kind: ClassVar[str] = "decided in context"
     schema = record({
-        "id": as_text, "time": _TIME, "context": anything, "arm": count, "label": _label,
+        "id": as_text, "time": _TIME, "context": anything, "arm": count, "label": label,
         "offered": optional(list_of(count)), "shares": SHARES, "as_of": count,
         "group": Since(optional(one_of_these(CONTROL, TREATMENT))),
     })  # fmt: skip
@@ -139,14 +143,14 @@ class DecidedInContext(ContextualEvent):
         if offered is not None:
             fits = fits and bool(np.isin(offered, everyone).all() and (np.diff(offered) > 0).all())
         numbers = everyone if offered is None else offered
-        place = int(np.searchsorted(numbers, self.arm))
-        fits = fits and len(numbers) == self.shares.size and place < len(numbers) and numbers[place] == self.arm
+        place = place_of(self.arm, numbers)
+        fits = fits and len(numbers) == self.shares.size
         fits = fits and known(state.roster.numbers, self.label) == self.arm
         control = None if settings.control is None else known(state.roster.numbers, settings.control.arm)
         if (self.group is not None) != (control is not None and control in numbers):
             raise DamagedState(f"decision {self.id} was made with another control")
         fits = fits and (self.group != CONTROL or self.arm == control)
-        if not fits or not self.shares.of_arm(place) > 0.0:
+        if not fits or place is None or not self.shares.of_arm(place) > 0.0:
             raise DamagedState(f"decision {self.id} was made among other arms than there were, or in another order")
 
 
@@ -189,7 +193,7 @@ class ArmAdded(ContextualEvent):
     """An arm came, or came back."""
 
     kind: ClassVar[str] = "arm added"
-    schema = record({"time": _TIME, "label": _label, "features": anything})
+    schema = record({"time": _TIME, "label": label, "features": anything})
 
     time: float
     label: Hashable
@@ -204,7 +208,7 @@ class ArmRemoved(ContextualEvent):
     """An arm went: it is not chosen any more, and rewards that are still due are learnt."""
 
     kind: ClassVar[str] = "arm removed"
-    schema = record({"time": _TIME, "label": _label})
+    schema = record({"time": _TIME, "label": label})
 
     time: float
     label: Hashable

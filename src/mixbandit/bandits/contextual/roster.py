@@ -181,6 +181,14 @@ def known(numbers: dict[Hashable, int], label: Any) -> int | None:
         return None
 
 
+def place_of(number: int | None, numbers: Numbers) -> int | None:
+    """Where a number is among others, in increasing order; None if it is not there."""
+    if number is None:
+        return None
+    place = int(np.searchsorted(numbers, number))
+    return place if place < len(numbers) and numbers[place] == number else None
+
+
 def as_roster(arms: Any) -> Roster:
     """The arms that a user names: labels, how many there are, or a mapping from labels to features."""
     if is_integer(arms):

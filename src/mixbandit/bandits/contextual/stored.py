@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable
 from typing import Any
 
 from mixbandit._checks import as_label, as_range, flag, nonnegative, probability
 from mixbandit._schema import Since, checked, integer, list_of, mapping, one_of_these, optional, real, record, scalar
 from mixbandit.bandits.contextual.control import Control, check_control
-from mixbandit.bandits.contextual.events import ContextualEvent, RewardTold, Settings, anything, folded
+from mixbandit.bandits.contextual.events import ContextualEvent, RewardTold, Settings, anything, folded, label
 from mixbandit.bandits.contextual.roster import ArmFeatures, Roster, distinct
 from mixbandit.bandits.contextual.state import State
 from mixbandit.bandits.rules import ActingRule
@@ -21,15 +20,8 @@ from mixbandit.storage import Stored
 _VERSION = 1
 
 
-def _label(value: Any, where: str) -> Hashable:
-    try:
-        return as_label(value)
-    except InvalidInput as error:
-        raise InvalidInput(f"{where}: {error}") from None
-
-
 def _control(value: Any, where: str) -> Control:
-    return Control(**record({"arm": _label, "share": real(probability)})(value, where))
+    return Control(**record({"arm": label, "share": real(probability)})(value, where))
 
 
 BANDIT = record({
