@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import csv
+import shlex
 import sys
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 
 from mixbandit.paper.parallel import Workers, gather_all
@@ -50,7 +52,10 @@ def main() -> None:
         for options in (given.options if player == "mixbandit" else ["{}"])
     ]
     if given.what == "summary":
-        print(summarise(read(given.out, names, players, given.seeds, given.rounds, given.late), given.to))
+        earned = read(given.out, names, players, given.seeds, given.rounds, given.late)
+        command = f"python -m benchmarks.contextual {shlex.join(sys.argv[1:])}"
+        seeds = f"seeds: 0 to {given.seeds - 1}; rounds: {given.rounds}; late: {given.late}"
+        print(summarise(earned, given.to, f"mixbandit: {version('mixbandit')}; command: {command}; {seeds}"))
         return
     if held_out := sorted(set(names) & set(tables.HELD_OUT)):
         looked(held_out, players)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-import json
+import textwrap
 from pathlib import Path
 from typing import NamedTuple
 
@@ -61,12 +61,13 @@ def versus(earned: Earned, first: int, second: int) -> dict[str, float]:
     }
 
 
-def summarise(earned: Earned, to: Path) -> str:
-    """Write tables and a picture into a folder; returns a table to read."""
+def summarise(earned: Earned, to: Path, made_by: str) -> str:
+    """Write tables, which say by what they were `made_by`, and a picture into a folder; returns a table to read."""
     to.mkdir(parents=True, exist_ok=True)
     share = shares(earned)
     mean, error = share.mean(axis=(0, 1)), share.mean(axis=0).std(axis=0, ddof=1) / np.sqrt(share.shape[1])
     with (to / "shares.csv").open("w", newline="") as file:
+        file.write(f"# {made_by}\n")
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["world", *earned.players])
         for world, row in zip(earned.worlds, earned.rewards.mean(axis=1), strict=True):
@@ -75,6 +76,7 @@ def summarise(earned: Earned, to: Path) -> str:
         writer.writerow(["standard error", *(f"{value:.4f}" for value in error)])
         writer.writerow(["median us", *(f"{value:.0f}" for value in np.median(earned.microseconds, axis=0))])
     with (to / "wins.csv").open("w", newline="") as file:
+        file.write(f"# {made_by}\n")
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["player", "against", "share of pairs", "worlds ahead", "worlds behind", "p of a sign test"])
         for j, name in enumerate(earned.players):
@@ -84,9 +86,6 @@ def summarise(earned: Earned, to: Path) -> str:
                     writer.writerow([name, other, f"{found['pairs']:.3f}", found["worlds_ahead"],
                                      found["worlds_behind"], f"{found['p']:.3g}"])  # fmt: skip
     _picture(earned, share, to / "shares.png")
-    (to / "played.json").write_text(
-        json.dumps({"worlds": earned.worlds, "players": earned.players, "seeds": share.shape[1]}, indent=1) + "\n"
-    )
     return "\n".join(f"{mean[j]:.3f} ± {error[j]:.3f}  {earned.players[j]}" for j in np.argsort(-mean))
 
 
@@ -94,10 +93,10 @@ def _picture(earned: Earned, share: np.ndarray, path: Path) -> None:
     """A row per player: its share in every world."""
     means = share.mean(axis=1)
     order = np.argsort(means.mean(axis=0))
-    fig, (ax,) = plots.figure(width=7.0, height=0.4 * len(order) + 0.9)
+    fig, (ax,) = plots.figure(width=7.0, height=0.5 * len(order) + 0.9)
     for place, j in enumerate(order):
         ax.plot(means[:, j], np.full(len(means), place), "o", color=plots.COLOURS[0], alpha=0.35, markersize=5)
         ax.plot(means[:, j].mean(), place, "|", color="black", markersize=16, markeredgewidth=2)
-    ax.set_yticks(range(len(order)), [earned.players[j] for j in order])
+    ax.set_yticks(range(len(order)), [textwrap.fill(earned.players[j], 30) for j in order])
     ax.set(xlabel="share of the best player's reward: each world, and their mean", xlim=(None, 1.01))
     plots.save(fig, path)

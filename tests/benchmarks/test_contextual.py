@@ -86,9 +86,11 @@ def test_a_summary_of_known_rewards(tmp_path):
     earned = Earned(["one", "two"], ["a", "b"], rewards, np.ones((2, 2)))
     np.testing.assert_allclose(shares(earned)[0], [[0.5, 1.0], [1.0, 0.5]])
     assert versus(earned, 0, 1) == {"pairs": 2 / 3, "worlds_ahead": 1, "worlds_behind": 1, "p": 1.0}
-    text = summarise(earned, tmp_path)
+    text = summarise(earned, tmp_path, "mixbandit: 1; command: this")
     assert text.splitlines()[0] == "0.875 ± 0.125  a"
-    table = list(csv.reader((tmp_path / "shares.csv").read_text().splitlines()))
+    made_by, *lines = (tmp_path / "shares.csv").read_text().splitlines()
+    assert made_by == "# mixbandit: 1; command: this"
+    table = list(csv.reader(lines))
     assert table[0] == ["world", "a", "b"]
     assert table[3] == ["mean share", "0.8750", "0.7500"]
     assert (tmp_path / "shares.png").stat().st_size > 5000
